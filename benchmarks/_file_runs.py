@@ -29,7 +29,7 @@ def score(model: str, table: str, out: str) -> Any:
 
     from qmedoid.model.storage.model_file import load_model
     from qmedoid.tables.arrow import keep_pandas_away
-    from qmedoid.tables.score_settings import ScoreSettings
+    from qmedoid.tables.results import ScoreSettings
     from qmedoid.tables.scoring import score_file
 
     keep_pandas_away()

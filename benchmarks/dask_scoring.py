@@ -29,7 +29,7 @@ from qmedoid import MedoidClassifier
 from qmedoid.large.score_files import PartResult, ScoreTask, plan_scoring, score_part
 from qmedoid.large.workers import results_by
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.tables.score_settings import Cut, ScoreSettings
+from qmedoid.tables.results import Cut, ScoreSettings
 
 RESULTS = Path(__file__).parent / "results" / "dask_scoring.csv"
 SETTINGS: dict[str, Any] = {"threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": 60}

@@ -60,7 +60,7 @@ def measure(name):
         with_flip += bool(made["flips"])
         for flip in made["flips"]:
             changed = records.slice(row, 1).to_pylist()[0]
-            changed |= {change["column"]: change["to"] for change in flip["changes"]}
+            changed[flip["column"]] = flip["to"]
             flips += 1
             verified += saved.predict(pa.Table.from_pylist([changed]))[0] == flip["prediction"]
     assert verified == flips, (name, verified, flips)

@@ -23,8 +23,8 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.report.reading import look_at_file
 from qmedoid.report.summary import summarize, write_report
+from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.evaluating import joined, labeled_report
-from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import TableReading, decide_batch
 from qmedoid.tables.targets import label_codes
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from _timing import RESULTS, core_seconds, write_table
 from qmedoid import ArrowScorer, MedoidClassifier, arrow_scorer, load
 from qmedoid.datasets import locate
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import score_file
 
 N_ROWS = 284_807

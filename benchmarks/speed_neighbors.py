@@ -18,9 +18,8 @@ from sklearn.neighbors import BallTree, KDTree
 from threadpoolctl import threadpool_limits
 
 from _timing import RESULTS, core_seconds, write_table
-from qmedoid.kernels.cells import CellSearch, cell_centers, cells_of
 from qmedoid.kernels.cross_entropy import row_losses
-from qmedoid.kernels.nearest import nearest_squared
+from qmedoid.kernels.nearest import CellSearch, cell_centers, cells_of, nearest_squared
 from qmedoid.methods.evidence.design import fit_rank_scaling
 from qmedoid.methods.neighbors.fit import N_NEAREST, fit_neighbors
 from qmedoid.methods.neighbors.part import averaged

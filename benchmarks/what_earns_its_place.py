@@ -5,7 +5,9 @@ a change takes a part from: core-seconds of both fits, and differences of log-lo
 the part helps), means over splits of the tuning seeds with standard errors. Tables are those of the study of quality
 (``QMEDOID_DATA`` names their folder); the row of all tables is over their means. ``python
 benchmarks/what_earns_its_place.py CHANGE`` measures one change and replaces its rows; ``--threads`` limits all threads.
-Core-seconds hardly depend on what else is running, but the machine did other work, too.
+Core-seconds hardly depend on what else is running, but the machine did other work, too. Rows of "no circuit" are of
+the fits that decided by held-out rows whether to keep one, with ``method="rare"`` and ``method="nearest"``; the
+commit that wrote them has their change.
 """
 
 import argparse
@@ -56,7 +58,7 @@ def changes() -> dict[str, Change]:
     """The changes by name."""
     from qmedoid.methods.comparisons.growing import BoostingSettings
 
-    histogram = (("qmedoid.methods.comparisons.growing.is_built", lambda: False),)
+    histogram = (("qmedoid.methods.comparisons.growing.compiled", lambda _: None),)
     settings = BoostingSettings.for_table
     one_kind = (
         (

@@ -101,7 +101,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "circuit": (
         "qmedoid circuit export circuit.qmedoid --format qasm | grep -A 8 'qubit'",
-        "qmedoid circuit export circuit.qmedoid creditcard-sample.parquet --row 330 --format qasm2 -o record.qasm",
+        "qmedoid circuit export circuit.qmedoid creditcard-sample.parquet --row 330 --format qasm -o record.qasm",
         "head -6 record.qasm | cut -c1-47",
     ),
     "device": (

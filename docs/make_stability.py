@@ -1,4 +1,4 @@
-"""Makes what ``docs/stability.md`` shows: the command on the heart data, and tables of models and rules of choice.
+"""Makes what ``docs/stability.md`` shows: the command on the heart data, and a table of rules of choice.
 
 ``python docs/make_stability.py`` writes the sections between the markers of the page; it takes some minutes.
 ``python docs/make_stability.py --check`` writes nothing and fails when the page differs from what would be written.
@@ -14,17 +14,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the studies lie beside the documentation
 
-import numpy as np
 from benchmarks.datasets import LOADERS, load_dataset
 from marked_sections import Row, number, table, write_or_check
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
-from qmedoid import MedoidClassifier, NearestMedoidClassifier
+from qmedoid import NearestMedoidClassifier
 from qmedoid.cli.stability import StabilityOptions, run
 from qmedoid.datasets import locate
 from qmedoid.estimators.stability import StabilityReport, stability
-from qmedoid.metrics.agreement import mean_and_error
+from qmedoid.metrics.classification import mean_and_error
 
 PAGE = Path(__file__).parent / "stability.md"
 REFITS = 20
@@ -42,22 +41,6 @@ def command() -> str:
     return "\n".join(["```console", "$ qmedoid stability heart.csv --target HeartDisease", *lines, "```"])
 
 
-def models() -> str:
-    """Decisions and medoids of both kinds of method, on bootstrap samples and on halves."""
-    rows: list[Row] = []
-    for name in LOADERS:
-        data = load_dataset(name)
-        for method in ("evidence", "nearest"):
-            classifier = MedoidClassifier(method=method, refine="never", random_state=0)
-            whole, half = (
-                stability(classifier, data.X, data.y, n_bootstraps=REFITS, sampling=sampling, random_state=0)
-                for sampling in ("bootstrap", "half")
-            )
-            rows.append([name, f'`"{method}"`', _flips(whole), _flips(half), *_spread_and_medoids(whole)])
-    header = ["data", "method", "flips", "flips, halves", "spread", "medoids", "kept", "moved", "blindly"]
-    return table(header, rows, 2)
-
-
 def rules() -> str:
     """The search under both rules of choice: how stable its groups are, and what the choice costs."""
     rows: list[Row] = []
@@ -68,28 +51,15 @@ def rules() -> str:
             report = stability(classifier, data.X, data.y, n_bootstraps=REFITS, random_state=0)
             groups = report.groups
             assert groups is not None
-            sizes = np.mean([len(group["columns"]) for group in groups["groups"]])
-            agreement = (
-                number(groups["with_full_fit"], 3),
-                number(groups["between_refits"], 3),
-                number(float(np.mean([group["kept"] for group in groups["groups"]])), 3),
-            )
-            rows.append([name, f'`"{rule}"`', number(sizes, 1), *agreement, _flips(report), _macro_f1(name, rule)])
-    header = ["data", "selection", "columns", "with full fit", "two refits", "found again", "flips", "macro-F1"]
+            figures = (number(groups["agreement"], 3), number(groups["kept"], 3), _flips(report))
+            rows.append([name, f'`"{rule}"`', *figures, _macro_f1(name, rule)])
+    header = ["data", "selection", "with full fit", "found again", "flips", "macro-F1"]
     return table(header, rows, 2)
 
 
 def _flips(report: StabilityReport) -> str:
     decisions = report.decisions
     return f"{number(decisions['flip_rate'] or 0.0, 3)} ± {number(decisions['flip_error'] or 0.0, 3)}"
-
-
-def _spread_and_medoids(report: StabilityReport) -> tuple[str, ...]:
-    medoids, spread = report.medoids, report.decisions["mean_spread"]
-    assert medoids is not None
-    assert spread is not None
-    figures = (medoids["kept"] or 0.0, medoids["moved"] or 0.0, medoids["by_chance"] or 0.0)
-    return (number(spread, 3), str(medoids["medoids"]), *(number(figure, 2) for figure in figures))
 
 
 def _macro_f1(name: str, rule: str) -> str:
@@ -105,7 +75,7 @@ def _macro_f1(name: str, rule: str) -> str:
     return f"{number(mean, 3)} ± {number(error or 0.0, 3)}"
 
 
-SECTIONS: Mapping[str, Callable[[], str]] = {"command": command, "models": models, "rules": rules}
+SECTIONS: Mapping[str, Callable[[], str]] = {"command": command, "rules": rules}
 """The sections of the page."""
 
 if __name__ == "__main__":

@@ -33,9 +33,9 @@ axes.margins(x=0.15)
 axes.set(xlabel="log-odds: right raises the odds of class 1", title=f"Margin {why['margin']:+.2f}: called class 1")
 
 # %%
-# Changes of one or two columns that turn the decision; each was scored:
+# Changes of one column that turn the decision; each was scored:
 
 for flip in why.flips:
-    changes = " and ".join(f"{one['column']} {one['to']} instead of {one['cell']}" for one in flip["changes"])
-    print(f"{changes}: called {flip['prediction']} with {flip['probability']:.0%}")
+    change = f"{flip['column']} {flip['to']} instead of {flip['cell']}"
+    print(f"{change}: called {flip['prediction']} with {flip['probability']:.0%}")
 plt.show()

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid import MedoidClassifier
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import score_file
 
 

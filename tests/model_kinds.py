@@ -11,7 +11,7 @@ import pyarrow as pa
 from few_trees import few_trees
 from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, RareEventClassifier, SavedModel
 from qmedoid.geometry.scaling import Scaling
-from qmedoid.kernels.cells import cell_centers, cells_of
+from qmedoid.kernels.nearest import cell_centers, cells_of
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import Neighbors
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells

@@ -21,7 +21,6 @@ class Outside:
         with zipfile.ZipFile(path) as archive:
             self.manifest = json.loads(archive.read("manifest.json"))["model"]
             self.arrays = safetensors.numpy.load(archive.read("arrays.safetensors"))
-            self.rows = json.loads(archive.read("rows.json"))
         self.names = [column["name"] for column in self.manifest["contract"]["columns"]]
         self.decision = self.manifest["decision"]
         self.classes = self.decision["classes"]
@@ -125,7 +124,7 @@ class Outside:
 
     def _medoid(self, stage, code):
         place, distance, angle = stage.nearest[code]
-        cells = dict(zip(self.rows["columns"], self.rows["rows"][place], strict=True))
+        cells = self.manifest["records"][place]
         return self.classes[code], int(stage.medoid_rows[place]), distance, angle, cells
 
 

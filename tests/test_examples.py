@@ -11,7 +11,8 @@ import qmedoid
 from qmedoid import quantum
 
 WITHOUT = {
-    "load": "SavedModel", "Comparison": "compare", "ModelDiff": "diff", "Recalibration": "recalibrate"
+    "load": "SavedModel", "Comparison": "compare", "ModelDiff": "diff", "Recalibration": "recalibrate",
+    "StabilityReport": "stability",
 }  # fmt: skip
 """Names that the example of another shows at work."""
 

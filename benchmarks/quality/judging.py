@@ -5,9 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.metrics.class_biases import fit_class_biases
 from qmedoid.metrics.classification import calibration_error, confidence_outcomes, evaluate, log_loss, pr_auc, roc_auc
-from qmedoid.metrics.thresholds import best_threshold
+from qmedoid.metrics.thresholds import best_threshold, fit_class_biases
 
 SMALLEST = 1e-15
 """Probabilities below this count as this, for all methods alike."""

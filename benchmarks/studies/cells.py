@@ -4,11 +4,13 @@
 credit-card frauds that ships with the package again.
 """
 
+import contextlib
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from math import ceil
 from pathlib import Path
@@ -39,17 +41,9 @@ from qmedoid.datasets import (
     shipped_path,
     table_of,
 )
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import DataError, QMedoidWarning
 from qmedoid.metrics.classification import confusion_matrix, pr_auc, roc_auc
-from qmedoid.metrics.thresholds import (
-    all_cuts,
-    best_threshold,
-    counts_at,
-    threshold_at_cost,
-    threshold_at_precision,
-    threshold_at_rate,
-    threshold_at_recall,
-)
+from qmedoid.metrics.thresholds import all_cuts, best_threshold, chosen_threshold, counts_at
 
 SplitKind = Literal["random", "time", "grouped"]
 CODE = 1
@@ -292,10 +286,10 @@ BUDGETS = tuple(float(f"{10 ** (-4 + i / 20):.6g}") for i in range(81))
 PAPER_ALERT_RATE = 0.0131
 """Alert rate of the paper's model on the frauds; the baselines are cut to match it."""
 CHOICES: dict[str, Callable[[Flags, Array], float]] = {
-    "alert rate 1.31 %": lambda _, scores: threshold_at_rate(scores, PAPER_ALERT_RATE),
-    "precision at least 0.5": lambda positive, scores: threshold_at_precision(positive, scores, 0.5),
-    "recall at least 0.8": lambda positive, scores: threshold_at_recall(positive, scores, 0.8),
-    "a missed fraud costs 100 false alerts": lambda positive, scores: threshold_at_cost(positive, scores, 100.0),
+    "alert rate 1.31 %": partial(chosen_threshold, "alert_rate", PAPER_ALERT_RATE),
+    "precision at least 0.5": partial(chosen_threshold, "min_precision", 0.5),
+    "recall at least 0.8": partial(chosen_threshold, "min_recall", 0.8),
+    "a missed fraud costs 100 false alerts": partial(chosen_threshold, "cost", 100.0),
     "best F1": lambda positive, scores: best_threshold(positive.astype(np.intp), scores, "f1"),
     "best F2": lambda positive, scores: best_threshold(positive.astype(np.intp), scores, "f2"),
 }
@@ -376,10 +370,9 @@ def fraud_metrics(data: Dataset, split: Split, scores: Array, fixed: float, fitt
     positive = data.y == 1
     thresholds = {FIXED: fixed}
     for name, choose in CHOICES.items():
-        try:
+        with warnings.catch_warnings(), contextlib.suppress(QMedoidWarning):
+            warnings.simplefilter("error", QMedoidWarning)  # a floor that no threshold reaches
             thresholds[name] = choose(positive[split.val], scores[split.val])
-        except DataError:  # a floor that no threshold reaches
-            continue
     parts = {"all": np.arange(len(data.y)), "train": fitted_on, "val": split.val, "test": split.test}
     found: dict[str, Any] = {"thresholds": thresholds}
     for part, rows in parts.items():

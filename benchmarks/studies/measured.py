@@ -119,7 +119,7 @@ def _without_shot_noise(plan: "MeasurementPlan") -> "MeasurementPlan":
     jobs = tuple(
         replace(job, batches=tuple(replace(batch, shots=NO_SHOT_NOISE) for batch in job.batches)) for job in plan.jobs
     )
-    return replace(plan, jobs=jobs, blocks=tuple((rows, NO_SHOT_NOISE, calls) for rows, _, calls in plan.blocks))
+    return replace(plan, jobs=jobs, shots=NO_SHOT_NOISE)
 
 
 def _fitted(model: str, data: Dataset, split: Split, seed: int) -> Any:

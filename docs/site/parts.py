@@ -12,7 +12,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-from qmedoid.estimators._methods import Recipe
+from qmedoid.estimators.recipes import Recipe
 
 INNER = {*vars(Recipe), *Recipe.__annotations__}
 """Members that the reference of the interface leaves out."""

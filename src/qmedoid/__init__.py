@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from qmedoid.estimators.progress import TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier
     from qmedoid.estimators.recalibration import Recalibration, recalibrate
-    from qmedoid.estimators.stability import stability
-    from qmedoid.estimators.stability_report import StabilityReport
+    from qmedoid.estimators.stability import StabilityReport, stability
     from qmedoid.estimators.sum import SumClassifier
     from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
     from qmedoid.estimators.variational import VariationalClassifier
@@ -48,7 +47,7 @@ _HOMES = {
     "RareEventClassifier": "qmedoid.estimators.rare",
     "Recalibration": "qmedoid.estimators.recalibration",
     "SavedModel": "qmedoid.saved",
-    "StabilityReport": "qmedoid.estimators.stability_report",
+    "StabilityReport": "qmedoid.estimators.stability",
     "SumClassifier": "qmedoid.estimators.sum",
     "SwapTest": "qmedoid.geometry.overlap",
     "TrainingProgress": "qmedoid.estimators.progress",

@@ -24,18 +24,15 @@ from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract
-from qmedoid.model.cut import budget_dict, budgets_on_rows
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.operating_point import Drift, OperatingSummary
+from qmedoid.model.operating_point import Drift, OperatingSummary, budget_dict, budgets_on_rows
 from qmedoid.model.storage.model_file import load_file, save_model
 from qmedoid.model.view import model_view
 from qmedoid.report.diff import DecisionTally, ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
-from qmedoid.tables.difference import OnMismatch, compare_columns
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Issues, OnMismatch, compare_columns
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
-from qmedoid.tables.results import ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ResultColumns, ScoreSettings
 from qmedoid.tables.scoring import decide_batch, decide_rows
 from qmedoid.tables.targets import label_codes
 from qmedoid.tables.writing import OnBadRow
@@ -346,8 +343,8 @@ class SavedModel:
         fixed : collection of str
             Columns that cannot change, when the nearest flip is looked for.
         known : data frame, Arrow table, dict of columns or None
-            Rows to look for the nearest in, such as the training rows, with the target column if their classes are to
-            be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
+            Rows to look for similar ones in, such as the training rows, with the target column if their classes are to
+            be shown. The most similar come under ``"known"``, by the columns that decide.
         on_mismatch : {"error", "warn"}
         """
         if not isinstance(row, Integral) or isinstance(row, bool):
@@ -422,7 +419,7 @@ class SavedModel:
         backend: Any = None,
         *,
         on_mismatch: OnMismatch = "error",
-        shots: int | str = 4096,
+        shots: int = 4096,
         circuit: str = "interference",
         register: str = "column",
         refine: str = "device",
@@ -441,8 +438,8 @@ class SavedModel:
             Where circuits run; names are ``"simulator"``, fake devices such as ``"fake_torino"``, and devices of the
             service. None is the exact simulator.
         on_mismatch : {"error", "warn"}
-        shots : int or "auto"
-            Measurements of each circuit; ``"auto"`` spends them where margins are small, `budget` on average.
+        shots : int
+            Measurements of each circuit.
         circuit : {"interference", "compact_swap"}
             The circuit of a test.
         register : {"column", "group", "paper"}

@@ -45,14 +45,10 @@ def stops(n_rows: int, n_positives: int) -> dict[str, Any]:
 def operating(n_rows: int) -> dict[str, Any]:
     n_positives = n_rows * 3 // 20
     line = [[step / 12, (step / 12) ** 0.5] for step in range(13)]
-    benefit = [[0.01 + 0.098 * step, 0.1 - step / 100] for step in range(11)]
     return {
         "positive": "yes", "negative": "no", "rows": n_rows, "positives": n_positives, "per_day": 12.0,
         "about": "Counted on held-out rows.", "start": n_rows // 5, "stops": stops(n_rows, n_positives),
-        "curves": {
-            "roc": line, "pr": [[x, 1 - x / 2] for x, _ in line], "recall_by_alert_rate": line,
-            "net_benefit": {"model": benefit, "all": benefit, "none": [[p, 0.0] for p, _ in benefit]},
-        },
+        "curves": {"roc": line, "pr": [[x, 1 - x / 2] for x, _ in line], "recall_by_alert_rate": line},
     }  # fmt: skip
 
 
@@ -66,7 +62,6 @@ def squares(names: list[str], n_rows: int) -> dict[str, Any]:
     ]
     return {
         "classes": ["no", names[0]], "rows": n_rows, "counts": [5, 9, 3, 23], "about": "An even sample.",
-        "tenths": [{"chances": "99 % to 98 %", "rows": 20, "counts": [5, 5, 5, 5]}],
         "rank": rank, "outcome": outcome, "row": list(range(n)), "class": positive,
         "called": [int(at < cut) for at in rank], "chance": [f"{100 - place} %" for place in range(n)],
         "columns": names, "why": [[[0, names[1], 0.7, "×2.0"], [1, None, -0.7, "÷2.0"]]] * n,
@@ -119,9 +114,7 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
                                  for p in (0.1, 0.5, 0.9)],
                         "error": 0.01, "by_chance": 0.02, "by_chance_high": 0.03},
         "effects": [effect(names[0], list("abcde"), has_numbers=True), effect(names[1], names, has_numbers=False)],
-        "pairs": [{"columns": [names[0], names[1]], "importance": 0.2}],
         "medoids": {"columns": names, "rows": [{"training_row": 7, "class": names[0], "cells": names}]},
-        "circuit": {"drawing": "q0: ──H──\nq1: ──X──", "loss": [1.0, 0.5, 0.25], "about": "A circuit."},
         "stability": {
             "about": "Fitted 5 times.", "rows": n_rows, "bootstraps": 5, "notes": ["Groups: nothing can be said."],
             "decisions": {"flip_rate": 0.05, "flip_error": 0.01, "never_flipped": 0.9, "least_stable": [

@@ -16,7 +16,7 @@ MIXED = "categories, dates and missing cells"
 OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 SECTIONS = [
     "Operating point", "What if", "Errors", "Slices", "Columns and learned shapes", "All figures", "Checks",
-    "What was fitted", "Medoids", "Circuit", "Stability", "Model card", "How this page was made",
+    "What was fitted", "Medoids", "Stability", "Model card", "How this page was made",
 ]  # fmt: skip
 FOCUSABLE = "a[href], button:not([tabindex='-1']), input, select, summary, [tabindex='0']"
 
@@ -139,7 +139,7 @@ def letters(code: str) -> str:
 def test_print_has_every_section_and_what_is_folded(open_page):
     opened = open_page(whole_page())
     text = pdf_text(opened.page.pdf())
-    folded = ["Parameters of the fit", "Calibration by bins", "Net benefit: 11 of 11 points of the curve", "Why: city"]
+    folded = ["Parameters of the fit", "Calibration by bins", "ROC: 13 of 13 points of the curve", "Why: city"]
     for title in [*SECTIONS, *folded, "A card of age", "Sum: log-odds"]:
         assert title.replace(" ", "") in text, title
     opened.assert_clean()
@@ -158,7 +158,7 @@ def test_print_opens_what_is_folded_and_folds_it_again(open_page):
 def test_pictures_and_figures_need_no_script(open_page):
     opened = open_page(render(summary()), java_script_enabled=False)
     page = opened.page
-    assert page.locator("figure svg").count() >= 10
+    assert page.locator("figure svg").count() >= 7
     assert page.locator(".sq").count() == 40
     assert page.text_content("#at-precision") == "precision 40 &lt;"
     assert page.text_content("#at-tp") == f"{summary()['operating']['stops']['tp'][40]:,}"

@@ -71,7 +71,7 @@ def test_page_is_the_same_for_the_same_summary(page):
 
 def test_parts_that_are_not_known_are_left_out():
     empty = {"operating": None, "figures": None, "baselines": None, "confusion": None, "calibration": None,
-             "effects": [], "pairs": [], "medoids": None, "circuit": None,
+             "effects": [], "medoids": None,
              "stability": None, "findings": [], "left_out": [], "squares": None, "errors": None,
              "slices": []}  # fmt: skip
     base = {**summary(), **empty}

@@ -198,20 +198,3 @@ def test_roles_that_cannot_be_are_refused_by_every_command(cli, two, tmp_path, c
     assert outcome.code == code
     assert words in outcome.err
     assert outcome.err.count("error: ") == 1
-
-
-def test_line_of_units_is_named_by_check_and_refused_by_fit(cli, tmp_path):
-    rows = [f"{20 + row},{50 + row % 17},{'yes' if row % 2 else 'no'}" for row in range(60)]
-    file = tmp_path / "t.csv"
-    file.write_text("\n".join(["age,weight,label", "years,kg,class", *rows]) + "\n")
-    report = check(cli, file, "--target", "label")
-    (found,) = [one for one in report["findings"] if one["code"] == "units"]
-    assert (found["severity"], found["columns"]) == ("problem", ["age", "weight"])
-    assert f"line 2 of {file} looks like units" in found["message"]
-    refused = cli("fit", file, "--target", "label", "-o", tmp_path / "m.qmedoid")
-    assert refused.code == 3
-    assert f"Line 2 of {file} looks like units" in refused.err
-    assert not (tmp_path / "m.qmedoid").exists()
-    # What is said to do helps.
-    file.write_text("\n".join(["age,weight,label", *rows]) + "\n")
-    assert "units" not in {code for code, *_ in codes(check(cli, file, "--target", "label"))}

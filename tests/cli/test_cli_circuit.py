@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("qiskit", reason="needs the extra quantum")
 
-from qiskit import qasm2, qasm3, qpy
+from qiskit import qasm3, qpy
 from small_tables import write
 
 import qmedoid
@@ -65,11 +65,9 @@ def test_record_of_a_table_is_bound_in_every_form(cli, two, refined):
     (circuit,) = qpy.load(io.BytesIO(cli.ok(*call, "--format", "qpy").raw))
     assert circuit == expected
     assert circuit.metadata["qmedoid"] == description
-    texts = {form: cli.ok(*call, "--format", form).out for form in ("qasm", "qasm2")}
-    assert texts["qasm"].startswith("OPENQASM 3.0;\n")
-    assert texts["qasm2"].startswith("OPENQASM 2.0;\n")
-    assert {name: described(text) for name, text in texts.items()} == dict.fromkeys(texts, description)
-    assert qasm2.loads(texts["qasm2"], strict=True) == expected
+    text = cli.ok(*call, "--format", "qasm").out
+    assert text.startswith("OPENQASM 3.0;\n")
+    assert described(text) == description
     assert description["row"] == row
     assert description["model"] == saved.sha256
     assert description["method"]["decides"] is True
@@ -82,7 +80,7 @@ def test_record_that_the_circuit_does_not_decide_is_noted(cli, two, refined):
     row = int((qmedoid.load(refined).decided_by(two.table) != "circuit").argmax())
     outcome = cli.ok("circuit", "export", refined, two.file, "--row", row)
     assert "note: The circuit does not decide this record, evidence does" in outcome.err
-    printed = cli.ok("circuit", "export", refined, two.file, "--row", row, "--format", "qasm2", "--json").json
+    printed = cli.ok("circuit", "export", refined, two.file, "--row", row, "--format", "qasm", "--json").json
     assert printed["description"]["method"]["decides"] is False
     assert len(printed["notes"]) == 1
 
@@ -91,7 +89,7 @@ def test_swap_test_of_a_record_and_a_medoid(cli, two, refined):
     medoids = cli.ok("explain", refined, two.file, "--row", 7, "--json").json["medoids"]
     call = ("circuit", "export", refined, two.file, "--row", 7)
     for medoid in medoids:
-        named = ("--medoid", medoid["training_row"], "--format", "qasm2")
+        named = ("--medoid", medoid["training_row"], "--format", "qasm")
         found = described(cli.ok(*call, "--which", "swap-test", *named).out)
         assert found["expected"]["distance"] == pytest.approx(medoid["distance"], rel=1e-12)
         assert found["medoid"] == {"training_row": medoid["training_row"], "class": medoid["class"]}
@@ -106,7 +104,6 @@ def test_swap_test_of_a_record_and_a_medoid(cli, two, refined):
     ("arguments", "code", "message"),
     [
         (("--which", "variational"), 2, "--which swap-test"),
-        (("--format", "qasm2"), 2, "OpenQASM 2 has no open angles"),
         (("--row", 3), 2, "need both a table and its row"),
         (("TABLE",), 2, "need both a table and its row"),
         (("--medoid", 3), 2, "give a table and a row as well"),

@@ -95,7 +95,7 @@ def test_top_holds_few_scores_and_cuts_the_same(two, monkeypatch):
     from qmedoid.metrics.thresholds import threshold_at_count
     from qmedoid.tables import text_files
     from qmedoid.tables.evaluating import top_in_file
-    from qmedoid.tables.score_settings import ScoreSettings
+    from qmedoid.tables.results import ScoreSettings
 
     model = qmedoid.load(two.model).model
     decided = qmedoid.load(two.model).decide(two.table)

@@ -142,10 +142,10 @@ def test_nearest_rows_of_a_known_table_are_shown(cli, two):
     assert report["known"]["rows"] == 90
     assert 7 not in [one["row"] for one in nearest]  # the record itself
     assert [one["class"] for one in nearest] == [labels[one["row"]] for one in nearest]
-    assert [one["distance"] for one in nearest] == sorted(one["distance"] for one in nearest)
+    assert [one["difference"] for one in nearest] == sorted(one["difference"] for one in nearest)
     text = flat(cli.ok("explain", two.model, two.file, "--row", "7", "--known", two.file).out)
     of_class = [one["class"] for one in nearest].count(report["prediction"])
-    assert f"Of the 5 nearest of 90 known rows {of_class} are y = {report['prediction']}." in text
+    assert f"Of the 5 most similar of 90 known rows {of_class} are y = {report['prediction']}." in text
     for one in report["similar"]:
         assert f"Most similar known y = {one['class']}: row {one['row']} — " in text
 

@@ -77,15 +77,6 @@ def test_a_class_of_few_rows_never_vanishes(cli, tmp_path, rows):
     assert words == ({"A", "No"} if rows == 1 else {"A"})
 
 
-def test_rows_of_units_are_refused(cli, tmp_path):
-    folder = written(made(), tmp_path / "t", "csv")
-    lines = (folder / "0.csv").read_text().split("\n")
-    (folder / "0.csv").write_text("\n".join([lines[0], "[m];[kg];", *lines[1:]]))
-    outcome = cli("fit", folder, *OPTIONS, "-o", tmp_path / "m")
-    assert outcome.code == 3
-    assert "looks like units" in outcome.err + outcome.out
-
-
 def test_one_class_against_the_rest(cli, tmp_path):
     frame = made()
     frame["class"] = np.where(frame["a"] < -1.5, "low", frame["class"])

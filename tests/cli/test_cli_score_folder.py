@@ -17,7 +17,7 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.large import score_files, shared
 from qmedoid.large.score_files import PartTotals, ScoreTask, score_part
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.tables.score_settings import Cut, ScoreSettings
+from qmedoid.tables.results import Cut, ScoreSettings
 
 N_FILES = 7
 
@@ -118,10 +118,10 @@ class TestFolder:
         cli.ok("fit", two.file, "--target", "y", "-o", model, "--method", "evidence", "--refine", "never")
         for word, asked in {
             "--resume": (two.model, inputs),
-            "the cut": (two.model, inputs, "--resume", "--threshold", "0.3"),
-            "the prevalence": (two.model, inputs, "--resume", "--prevalence", "0.3"),
-            "--columns, the types of carried columns": (two.model, inputs, "--resume", "--columns", "id"),
-            "the model": (model, inputs, "--resume"),
+            "made with another model, other options": (two.model, inputs, "--resume", "--threshold", "0.3"),
+            "made with another model, other": (two.model, inputs, "--resume", "--prevalence", "0.3"),
+            "made with another model,": (two.model, inputs, "--resume", "--columns", "id"),
+            "made with another model": (model, inputs, "--resume"),
             "their input is not among": (two.model, few, "--resume"),
         }.items():
             outcome = cli("score", *asked[:2], "-o", f"{out}/", *asked[2:])
@@ -267,7 +267,7 @@ class TestTask:
         path.write_bytes(two.model.read_bytes())
         stale = replace(task, model=str(path), settings=ScoreSettings())
         cli.ok("fit", two.file, "--target", "y", "-o", path, "--method", "evidence", "--refine", "never")
-        monkeypatch.setattr(shared, "_models", shared.Kept(8))
+        monkeypatch.setattr(shared, "_models", {})
         with pytest.raises(ModelError, match="not the one that was meant"):
             score_part(stale)
 

@@ -8,7 +8,8 @@ import pytest
 from small_tables import replaced, small_table, write
 
 import qmedoid
-from qmedoid.model.storage.model_file import load_file
+from qmedoid.model.storage.card import model_card
+from qmedoid.model.storage.model_file import load_model
 
 TINY = ("--refine", "never", "--medoids", "6", "--neighbors", "0")
 
@@ -69,7 +70,7 @@ def test_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path):
     assert outcome.json["precision"] is None
     assert outcome.json["recall"] == 0
     assert [note for note in outcome.json["notes"] if "set an operating point" in note]
-    assert "| precision | – | – | – |" in load_file(tmp_path / "m").card
+    assert "| precision | – | – | – |" in model_card(load_model(tmp_path / "m"), raw_rows=True)
 
 
 def test_classes_that_do_not_occur_are_told(cli, three, tmp_path):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import OPERATING_POINT
 from qmedoid.methods.calibration_curve import Calibration

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
-from qmedoid.estimators.folds import sampled_rows, stratified_splits
+from qmedoid.estimators.folds import stratified_splits
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning
@@ -143,13 +143,3 @@ def test_splits_that_cut_a_group_in_two_are_told_of():
     splits = [(np.arange(30, 60), np.arange(30)), (np.arange(30), np.arange(30, 60))]
     with pytest.warns(QMedoidWarning, match="same group as 30 of its 30"):
         MedoidClassifier(method=EvidenceClassifier(cv=splits)).fit(X, y, groups=np.arange(60) % 30)
-
-
-@pytest.mark.parametrize("with_replacement", [True, False])
-def test_samples_have_all_rows_of_a_group_or_none(with_replacement):
-    groups = np.repeat(np.arange(30), 3)
-    codes = (groups < 10).astype(np.intp)
-    sample = sampled_rows(codes, np.random.default_rng(0), with_replacement=with_replacement, groups=groups)
-    times = np.bincount(sample, minlength=90).reshape(30, 3)
-    assert (times == times[:, :1]).all()
-    assert times[:10, 0].sum() == (10 if with_replacement else 5)

@@ -9,14 +9,14 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators._fit_report import FitReport
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators._refiner import held_out_scored
+from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.estimators.refining import held_out_scored
 from qmedoid.estimators.sum import SumClassifier
-from qmedoid.geometry.row_order import ranks, row_order
+from qmedoid.estimators.time_limit import FitReport
+from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge

@@ -14,11 +14,11 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators import _methods, _refiner
+from qmedoid.estimators import refining
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import nearest_two
-from qmedoid.geometry.row_order import ranks, row_order
+from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.model.refinement import refinement_margins, two_nearest
 
@@ -70,39 +70,14 @@ def test_large_table_with_a_rare_class_goes_to_the_circuit():
     fitted = quick().fit(X, y)
     assert fitted.refinement_ == "always"
     assert (fitted.decided_by(X[::50]) == "circuit").all()
-    for n, share, policy in (
-        (9_999, 0.02, "auto"),
-        (10_000, 0.0501, "auto"),
-        (10_000, 0.05, "always"),
-        (999, 0.5, "never"),
-    ):
-        assert NearestMedoidClassifier.auto_refine(np.bincount(drawn(n, share)[1])) == policy
+    for n, share in ((9_999, 0.02), (10_000, 0.0501)):
+        assert quick().fit(*drawn(n, share)).refinement_ == "none"
 
 
-@pytest.mark.parametrize("pays", [True, False])
-def test_on_medium_tables_the_circuit_stays_if_it_pays(monkeypatch, pays):
-    asked = []
-    monkeypatch.setattr(_refiner, "circuit_pays", lambda *data: asked.append(data) or pays)
-    X, y = drawn(1000)
-    fitted = quick().fit(X, y)
-    assert len(asked) == 1
-    assert fitted.refinement_ == ("selective" if pays else "none")
-    assert (fitted.decided_by(X) == "circuit").mean() == pytest.approx(0.1 if pays else 0, abs=0.002)
-    if not pays:
-        np.testing.assert_array_equal(fitted.predict_proba(X), quick(refine="never").fit(X, y).predict_proba(X))
-
-
-def test_it_pays_where_fusion_is_wrong_and_not_where_it_is_right():
-    """A class on both sides of the other: the medoid of one side calls the other side wrong, the deltas tell it."""
-    rng = np.random.default_rng(0)
-    y = np.arange(1200) % 2
-    side = rng.choice([-1, 1], size=1200)
-    X = np.column_stack([np.where(y == 1, 0.0, 2.2 * side) + 0.5 * rng.normal(size=1200), rng.normal(size=1200)])
-    circuit = {"n_steps": 150, "n_reps": 2}
-    folded = quick(variational=circuit, method={"alpha": 1.0}).fit(X, y)
-    assert folded.refinement_ == "selective"
-    line, labels = drawn(1200)
-    assert quick(variational=circuit).fit(line, labels).refinement_ == "none"
+def test_other_methods_are_refined_only_on_request():
+    X, y = drawn(10_000, 0.02)
+    fitted = MedoidClassifier(method=EvidenceClassifier(n_medoids=6, n_neighbors=0), random_state=0).fit(X, y)
+    assert fitted.refinement_ == "none"
 
 
 @pytest.mark.parametrize("refine", ["never", "always"])
@@ -134,23 +109,13 @@ def test_better_of_several_fusion_models_comes_first():
 @pytest.mark.parametrize("better", [0, 1, 2])
 def test_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     asked = []
-    monkeypatch.setattr(_methods, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
+    monkeypatch.setattr(refining, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
     fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(asked) == 3
     assert fitted.estimator_.candidates_[0][0].configuration == fitted.estimator_.configuration_
     assert fitted.model_ is fitted.estimator_.model_
     assert fitted.estimator_.configuration_ == fitted.model_.parts[0].configuration
     np.testing.assert_array_equal(fitted.estimator_.medoids_, X2[fitted.model_.medoids.numbers])
-
-
-def test_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
-    monkeypatch.setattr(_refiner, "circuit_pays", lambda *_: False)
-    asked = []
-    monkeypatch.setattr(_methods, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked)))
-    X, y = drawn(1000)
-    several = {"n_models": 2, "subset_sizes": (1, 2)}
-    fitted, never = (quick(method=several, refine=refine).fit(X, y) for refine in ("auto", "never"))
-    np.testing.assert_array_equal(fitted.predict_proba(X), never.predict_proba(X))
 
 
 # --- decisions --------------------------------------------------------------------------------------------------
@@ -198,13 +163,13 @@ def test_chosen_operating_point_is_better_by_its_metric_than_even_odds():
 
 def test_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
     seen = []
-    original = _methods.out_of_fold_score
+    original = refining.out_of_fold_score
 
     def spy(found, codes, metric):
         seen.append(found)
         return original(found, codes, metric)
 
-    monkeypatch.setattr(_methods, "out_of_fold_score", spy)
+    monkeypatch.setattr(refining, "out_of_fold_score", spy)
     quick(refine="never", operating_point="f1", method={"cv": 4}).fit(X2, Y2)
     quick(refine=0.2, operating_point="f1", method={"cv": 4}).fit(X2, Y2)
     for found in seen:
@@ -262,9 +227,9 @@ def test_splits_that_are_given_hold_rows_of_the_table(monkeypatch):
     X = np.random.default_rng(0).normal(size=(160, 3)) + np.eye(4)[y, :3]
     held_out = np.arange(160) % 5 == 0
     judged = []
-    refined = _refiner.refined_held_out
+    refined = refining.refined_held_out
     monkeypatch.setattr(
-        _refiner, "refined_held_out", lambda *data: judged.append((data[3].judged, data[4])) or refined(*data)
+        refining, "refined_held_out", lambda *data: judged.append((data[3].judged, data[4])) or refined(*data)
     )
     splits = [(np.flatnonzero(~held_out), np.flatnonzero(held_out))]
     quick(refine="always", deltas="nearest", variational={"cv": splits}).fit(X, y)

@@ -436,7 +436,7 @@ def test_class_priors_are_in_the_order_of_the_classes():
 def test_column_with_the_name_of_the_target_is_left_out_aloud():
     frame, _ = make_frame()
     labels = pd.Series(frame["strength"].to_numpy() > 0, name="strength")
-    with pytest.warns(QMedoidWarning, match="'strength': it has the name of the target"):
+    with pytest.warns(QMedoidWarning, match="'strength' was left out: it has the name of the target"):
         model = clone(FAST).fit(frame, labels)
     assert "strength" not in model.contract_.names
     assert "name of the target" in model.contract_.left_out["strength"]

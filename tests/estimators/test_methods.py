@@ -10,8 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 import qmedoid
-from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators._methods import auto_method
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, SumClassifier, VariationalClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError
@@ -38,16 +37,21 @@ def fitted():
 # --- which one ------------------------------------------------------------------------------------------------------
 
 
-def test_large_tables_with_a_rare_one_of_two_classes_are_those_of_rare_events():
-    assert auto_method(np.array([9_500, 500])) == auto_method(np.array([500, 9_500])) == "rare"
-    assert auto_method(np.array([9_499, 500])) == "sum"
-    assert auto_method(np.array([9_499, 501])) == "sum"
-    assert auto_method(np.array([9_000, 800, 200])) == "sum"
-
-
-def test_tables_of_some_hundred_rows_are_those_of_the_sum_and_smaller_ones_of_evidence():
-    assert auto_method(np.array([150, 150])) == "sum"
-    assert auto_method(np.array([150, 149])) == auto_method(np.array([200, 50, 40])) == "evidence"
+@pytest.mark.parametrize(
+    ("counts", "kind"),
+    [
+        ([9_500, 500], RareEventClassifier),
+        ([500, 9_500], RareEventClassifier),
+        ([9_499, 500], SumClassifier),
+        ([9_499, 501], SumClassifier),
+        ([9_000, 800, 200], SumClassifier),
+        ([150, 150], SumClassifier),
+        ([150, 149], EvidenceClassifier),
+        ([200, 50, 40], EvidenceClassifier),
+    ],
+)
+def test_large_tables_with_a_rare_class_some_hundred_rows_and_few_rows_have_their_methods(counts, kind):
+    assert type(MedoidClassifier().recipe(np.array(counts))) is kind
 
 
 @pytest.mark.parametrize(
@@ -76,12 +80,6 @@ def test_word_is_the_settings_by_default():
     )
     np.testing.assert_array_equal(by_word, by_settings)
     np.testing.assert_array_equal(by_word, by_default)
-
-
-def test_evidence_is_refined_only_if_one_asks_for_it():
-    for counts in ([30_000, 30_000], [30_000, 300], [30, 30]):
-        assert EvidenceClassifier.auto_refine(np.array(counts)) == "never"
-        assert RareEventClassifier.auto_refine(np.array(counts)) == "auto"
 
 
 # --- evidence -------------------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ from sklearn.datasets import load_wine
 
 import qmedoid
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._methods import MethodClassifier
-from qmedoid.estimators.recipes import RECIPES
+from qmedoid.estimators.recipes import RECIPES, MethodClassifier
 from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.part import FittedParts, KeptRows, Part, Scored, measured_distances
 from qmedoid.methods.registry import PARTS

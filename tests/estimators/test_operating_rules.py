@@ -5,10 +5,9 @@ import pytest
 from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid.exceptions import ParameterError, QMedoidWarning
-from qmedoid.metrics.thresholds import counts_at, threshold_at_cost, threshold_at_precision, threshold_at_recall
-from qmedoid.model.cut import chosen_cut
+from qmedoid.metrics.thresholds import chosen_threshold, counts_at
 from qmedoid.model.operating_point import ASKED as WITH_A_NUMBER
-from qmedoid.model.operating_point import RULES, Counts
+from qmedoid.model.operating_point import RULES, Counts, chosen_cut
 
 PRIORS = [0.9, 0.1]
 ASKED = {
@@ -72,13 +71,9 @@ def test_new_rows_are_within_the_intervals_as_often_as_stated(rule):
 def test_floors_and_costs_are_those_of_the_metrics():
     X, y = drawn(3000, PRIORS)
     margin = GaussianClasses().fit(X, y).decision_function(X)
-    for rule, at, asked in (
-        ("min_precision", threshold_at_precision, 0.7),
-        ("min_recall", threshold_at_recall, 0.75),
-        ("cost", threshold_at_cost, 8),
-    ):
+    for rule, asked in (("min_precision", 0.7), ("min_recall", 0.75), ("cost", 8)):
         fitted = GaussianClasses(operating_point={rule: asked}).fit(X, y)
-        assert fitted.expected_.log_odds == at(y == 1, margin, asked)
+        assert fitted.expected_.log_odds == chosen_threshold(rule, asked, y == 1, margin)
     # With true probabilities the cheapest cut is where a false alert and a miss cost the same.
     costs = [
         GaussianClasses(operating_point={"cost": 8.0}).fit(*drawn(20_000, PRIORS, seed)).threshold_ for seed in range(5)

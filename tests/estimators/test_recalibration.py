@@ -250,8 +250,8 @@ def test_labels_may_be_spelled_otherwise_and_unknown_ones_are_left_out(saved):
 def test_longest_tables_are_sampled_with_equal_rows_together(saved):
     import pyarrow as pa
 
+    from qmedoid.tables.difference import Issues
     from qmedoid.tables.evaluating import LabeledTally
-    from qmedoid.tables.issues import Issues
 
     model, (table, y) = saved().model, labeled(200, [0.5, 0.5])
     table = pa.table(table | {"y": y})

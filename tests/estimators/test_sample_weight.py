@@ -132,7 +132,7 @@ def test_factors_do_about_what_copies_do(table, name, monkeypatch):
     plain = estimator.fit(X[:n], y[:n]).predict_proba(X[n:])
     copied = estimator.fit(X[:n], y[:n], sample_weight=w)
     by_copies, priors = copied.predict_proba(X[n:]), copied.class_priors_
-    monkeypatch.setattr("qmedoid.estimators.weights.MOST_COPIES", 0)
+    monkeypatch.setattr("qmedoid.estimators.inputs.MOST_COPIES", 0)
     factored = estimator.fit(X[:n], y[:n], sample_weight=w)
     away = np.abs(factored.predict_proba(X[n:]) - by_copies).mean()
     assert away < 0.03

@@ -1,7 +1,7 @@
 """Stability: every figure recounted the plain way, laws of samples and seeds, and every kind of classifier."""
 
-import itertools
 import json
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVR
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators import stability as module
-from qmedoid.estimators.stability import stability
-from qmedoid.estimators.stability_report import NO_GROUPS, NO_MARGINS, NO_MEDOIDS, NO_SPREAD, NO_VOTES
+from qmedoid.estimators.stability import NO_GROUPS, NO_MARGINS, NO_MEDOIDS, NO_VOTES, stability
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, warn
 
 X, Y = planted_rows()
@@ -41,9 +39,8 @@ def check(report):
 # --- the figures --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sampling", ["bootstrap", "half"])
-def test_figures_are_those_of_a_plain_recount(sampling):
-    report = check(stability(Planted(), X, Y, n_bootstraps=7, sampling=sampling, random_state=3))
+def test_figures_are_those_of_a_plain_recount():
+    report = check(stability(Planted(), X, Y, n_bootstraps=7, random_state=3))
     full, *refits = Planted.fits
     assert len(refits) == 7
     decided = full.predict(X)
@@ -58,12 +55,6 @@ def test_figures_are_those_of_a_plain_recount(sampling):
     assert report.decisions["flip_error"] == pytest.approx(np.std(by_refit, ddof=1) / np.sqrt(7))
     assert 0 < report.decisions["flip_rate"] < 0.5
 
-    codes = (decided == "b").astype(int)
-    spread = []
-    for row in range(len(X)):
-        own = [fit.predict_proba(X[row : row + 1])[0, codes[row]] for fit in refits if row not in fit.rows]
-        spread.append(np.std(own, ddof=1) if len(own) > 1 else np.nan)
-    assert report.decisions["mean_spread"] == pytest.approx(np.nanmean(spread))
     margins = np.abs(full.decision_function(X))
 
     least = report.decisions["least_stable"]
@@ -72,49 +63,26 @@ def test_figures_are_those_of_a_plain_recount(sampling):
         row = one["row"]
         assert one["decided"] == decided[row] != one["otherwise"]
         assert (one["label"], one["n_votes"]) == (Y[row], len(votes[row]))
-        assert (one["margin"], one["spread"]) == pytest.approx((margins[row], spread[row]))
+        assert one["margin"] == pytest.approx(margins[row])
 
 
 def test_medoids_are_compared_where_the_sample_has_them():
     report = stability(Planted(n_medoids=2), X, Y, n_bootstraps=9, random_state=1).medoids
     full, *refits = Planted.fits
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    assert [one["row"] for one in report["each"]] == sorted(full.part.rows.numbers)
-    for one in report["each"]:
-        row = one["row"]
-        present = [fit for fit in refits if row in fit.rows]
-        kept = [row in fit.rows[fit.part.rows.numbers] for fit in present]
-        assert one["present"] == len(present)
-        assert one["kept"] == pytest.approx(np.mean(kept))
-        alike = scaled[Y[row] == Y]
-        typical = np.median(np.sqrt(((alike[:, None] - alike[None]) ** 2).sum(-1))[np.triu_indices(len(alike), 1)])
-        moves = []
-        for fit, again in zip(present, kept, strict=True):
-            chosen = fit.rows[fit.part.rows.numbers]
-            chosen = chosen[Y[chosen] == Y[row]]
-            if not again:
-                moves.append(np.sqrt(((scaled[chosen] - scaled[row]) ** 2).sum(axis=1)).min() / typical)
-        assert one["moved"] == pytest.approx(np.mean(moves), rel=0.1)  # typical is that of random pairs
-        assert one["class"] == Y[row]
-    kept, present = ([one[name] for one in report["each"]] for name in ("kept", "present"))
-    assert report["kept"] == pytest.approx(np.average(kept, weights=present))
+    again = [
+        row in fit.rows[fit.part.rows.numbers] for fit in refits for row in full.part.rows.numbers if row in fit.rows
+    ]
+    assert 0 < np.mean(again) < 1
+    assert report == {"medoids": 4, "kept": pytest.approx(np.mean(again))}
 
 
 def test_groups_are_counted_exactly_and_by_their_best_match():
     groups = stability(Planted(), X, Y, n_bootstraps=8, random_state=2).groups
     full, *refits = Planted.fits
-    partners = [fit.part.facts["groups"][0][1] for fit in refits]
-    own = full.part.facts["groups"][0][1]
-    same = np.mean([partner == own for partner in partners])
+    same = np.mean([fit.part.facts["groups"][0][1] == full.part.facts["groups"][0][1] for fit in refits])
     assert 0 < same < 1
-    (group,) = groups["groups"]  # a single column, and all of them, are no groups
-    assert group["columns"] == ["1", str(own)]
-    assert (group["kept"], group["best_match"]) == pytest.approx((same, same + (1 - same) / 3))
-    assert groups["with_full_fit"] == pytest.approx(same + (1 - same) / 3)
-    pairs = [1 if a == b else 1 / 3 for a, b in itertools.combinations(partners, 2)]
-    assert groups["between_refits"] == pytest.approx(np.mean(pairs))
-    assert groups["pairs_kept"] == pytest.approx(same)
-    assert groups["pairs_by_chance"] == pytest.approx(1 / 6)
+    # A single column, and all of them, are no groups.
+    assert groups == {"groups": 1, "kept": pytest.approx(same), "agreement": pytest.approx(same + (1 - same) / 3)}
 
 
 def test_what_does_not_depend_on_the_rows_is_stable():
@@ -123,9 +91,7 @@ def test_what_does_not_depend_on_the_rows_is_stable():
     assert report.decisions["flip_error"] == 0
     assert report.decisions["never_flipped"] == 1
     assert report.decisions["least_stable"] == []
-    assert report.decisions["mean_spread"] == pytest.approx(0, abs=1e-12)
-    assert report.groups["with_full_fit"] == report.groups["between_refits"] == 1
-    assert [group["kept"] for group in report.groups["groups"]] == [1]
+    assert report.groups == {"groups": 1, "kept": 1, "agreement": 1}
 
 
 def test_flips_come_from_small_margins():
@@ -134,51 +100,26 @@ def test_flips_come_from_small_margins():
     assert by_margin[0] > 0 == by_margin[-1]
 
 
-def test_medoid_that_moves_to_its_twin_has_not_moved():
-    """Every row is there twelve times, so that a twin takes the place of a medoid that is chosen no more."""
-    rows, labels = planted_rows(8)
-    rows, labels = np.repeat(rows, 12, axis=0), np.repeat(labels, 12)
-
-    class Central(Planted):
-        """Takes one of the twins of one row of each class, another in every fit."""
-
-        def fit(self, X, y):
-            super().fit(X, y)
-            twins = [np.flatnonzero(X[:, 0] == number) for number in (0, 1)]
-            self.part.numbers = np.array([own[len(self.fits) % len(own)] for own in twins])
-            return self
-
-    # Each row is a group, or a sample has all of the twins or none.
-    report = stability(Central(), rows, labels, groups=np.arange(len(rows)), n_bootstraps=8, random_state=0).medoids
-    assert report["kept"] < 1
-    assert report["moved"] == 0
-    assert any(one["by_chance"] > 0 for one in report["each"])
-
-
-def test_of_many_medoids_there_is_a_summary(monkeypatch):
-    monkeypatch.setattr(module, "LISTED_MEDOIDS", 5)
-    report = stability(Planted(n_medoids=10), X, Y, n_bootstraps=3, random_state=0)
-    assert set(report.medoids) == {"medoids", "kept", "moved", "by_chance"}
-    assert report.medoids["medoids"] == 20
-
-
 # --- samples, seeds and errors --------------------------------------------------------------------------------------
 
 
-def test_every_class_keeps_its_rows_and_samples_are_as_they_are_called():
+def test_every_class_keeps_its_rows():
     labels = np.array(["rare", "rare", "one"] + ["many"] * 57)
-    for sampling in ("bootstrap", "half"):
-        Fixed.fits.clear()
-        stability(Fixed(), X, labels, n_bootstraps=4, sampling=sampling, random_state=0)
-        assert len(Fixed.fits) == 5
-        for fit in Fixed.fits[1:]:
-            counts = {label: int((labels[fit.rows] == label).sum()) for label in fit.classes_}
-            if sampling == "bootstrap":
-                assert counts == {"many": 57, "one": 1, "rare": 2}
-                assert len(set(fit.rows)) < len(fit.rows)
-            else:
-                assert counts == {"many": 29, "one": 1, "rare": 1}
-                assert len(set(fit.rows)) == len(fit.rows)
+    stability(Fixed(), X, labels, n_bootstraps=4, random_state=0)
+    assert len(Fixed.fits) == 5
+    for fit in Fixed.fits[1:]:
+        counts = {label: int((labels[fit.rows] == label).sum()) for label in fit.classes_}
+        assert counts == {"many": 57, "one": 1, "rare": 2}
+        assert len(set(fit.rows)) < len(fit.rows)
+
+
+def test_samples_have_all_rows_of_a_group_or_none():
+    labels, groups = np.repeat(["a", "b", "b"], 20), np.arange(60) // 3
+    stability(Fixed(), X, labels, groups=groups, n_bootstraps=3, random_state=0)
+    for fit in Fixed.fits[1:]:
+        times = np.bincount(fit.rows, minlength=60).reshape(20, 3)
+        assert (times == times[:, :1]).all()
+        assert len(fit.rows) == 60
 
 
 def test_same_seed_gives_the_same_report_and_more_refits_begin_with_the_same():
@@ -229,7 +170,6 @@ def test_interrupt_ends_all_refits_and_not_the_search_of_one():
     ("arguments", "message"),
     [
         ({"n_bootstraps": 1}, "'n_bootstraps' parameter of stability must be an int >= 2. Got 1"),
-        ({"sampling": "jackknife"}, "'sampling' parameter of stability must be one of 'bootstrap', 'half'"),
         ({"estimator": LinearSVR()}, r"that of a classifier, such as MedoidClassifier\(\). Got LinearSVR"),
         ({"estimator": Planted}, "that of a classifier"),
         ({"y": Y[:-1]}, "X has 60 rows and y has 59"),
@@ -244,28 +184,23 @@ def test_wrong_calls_are_refused(arguments, message):
 # --- every kind of classifier ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("one_se", [False, True])
-def test_fusion_classifier_has_groups_and_medoids_and_no_probabilities(one_se):
-    frame = pd.DataFrame(WINE.data[:, :5], columns=WINE.feature_names[:5])
-    classifier = NearestMedoidClassifier(selection="one_se" if one_se else "best", **QUICK)
+@pytest.mark.parametrize(
+    ("classifier", "n_medoids"),
+    [
+        (NearestMedoidClassifier(**QUICK), 3),
+        (MedoidClassifier(method="nearest", refine="never", random_state=0), 3),
+        (MedoidClassifier(method="evidence", random_state=0), None),
+    ],
+    ids=["nearest alone", "nearest", "evidence"],
+)
+def test_our_classifiers_have_groups_and_medoids(classifier, n_medoids):
+    frame = pd.DataFrame(WINE.data[:, :6], columns=WINE.feature_names[:6])
     report = check(stability(classifier, frame, WINE.target, n_bootstraps=3, random_state=0))
-    columns = [group["columns"] for group in report.groups["groups"]]
-    assert all(len(group) == 2 and set(group) < set(frame.columns) for group in columns)
-    assert 0 < report.groups["between_refits"] <= 1
-    assert report.medoids["medoids"] == 3
-    assert report.notes == (NO_SPREAD,)
-
-
-def test_front_door_has_everything():
-    """With method as printed, there are groups; with evidence there are medoids by the dozen."""
-    for method, n_medoids in (("nearest", 3), ("evidence", None)):
-        classifier = MedoidClassifier(method=method, refine="never", random_state=0)
-        report = check(stability(classifier, WINE.data[:, :6], WINE.target, n_bootstraps=3, random_state=0))
-        assert n_medoids is None or report.medoids["medoids"] == n_medoids
-        assert max(one["present"] for one in report.medoids["each"]) <= 3
-        assert 0 < report.decisions["mean_spread"] < 0.3
-        assert report.decisions["flip_rate"] < 0.2
-        assert set(report.notes) <= {NO_GROUPS}
+    assert report.groups is None or 0 < report.groups["agreement"] <= 1
+    assert n_medoids is None or report.medoids["medoids"] == n_medoids
+    assert 0 <= report.medoids["kept"] <= 1
+    assert report.decisions["flip_rate"] < 0.2
+    assert set(report.notes) <= {NO_GROUPS}
 
 
 def test_of_a_circuit_alone_decisions_are_told():
@@ -291,7 +226,7 @@ def test_what_cannot_be_said_is_said():
             return np.full(len(X), self.classes_[0])
 
     report = check(stability(Mute(), X[:4], Y[:4], n_bootstraps=2, random_state=0))
-    assert {NO_MARGINS, NO_SPREAD} <= set(report.notes)
+    assert NO_MARGINS in report.notes
     lonely = check(stability(Mute(), X[:2], Y[:2], n_bootstraps=2, random_state=0))
     assert NO_VOTES in lonely.notes
     assert lonely.decisions["flip_rate"] is None
@@ -313,31 +248,35 @@ def raw_table(n=120):
     )
 
 
+class Recorded(MedoidClassifier):
+    """Remembers its fits."""
+
+    fits: ClassVar[list] = []
+
+    def fit(self, X, y=None):
+        Recorded.fits.append(super().fit(X, y))
+        return self
+
+
 @pytest.mark.parametrize("positive", [None, "c"])
 def test_raw_tables_are_fitted_with_their_encodings(positive):
     table, labels = raw_table()
-    classifier = MedoidClassifier(method=NearestMedoidClassifier(**QUICK), positive=positive, random_state=0)
+    Recorded.fits.clear()
+    classifier = Recorded(method=NearestMedoidClassifier(**QUICK), positive=positive, random_state=0)
     report = check(stability(classifier, table, labels, n_bootstraps=4, random_state=0))
     assert report.classes == (("a", "b", "c") if positive is None else ("c", "not c"))
-    # The row number is unique in the table and not in a sample: it is left out all the same.
-    names = {name for group in report.groups["groups"] for name in group["columns"]}
-    assert names <= {"x", *(f"color={color}" for color in ("red", "green", "blue")), "seldom=else", "seldom=often",
-                     "seldom=once"}  # fmt: skip
-    assert {one["class"] for one in report.medoids["each"]} == set(report.classes)
-    assert max(one["moved"] or 0.0 for one in report.medoids["each"]) < 3
-
-
-def test_pair_of_columns_is_the_same_pair_however_a_sample_is_encoded():
-    """A level that a sample lacks has no column there, and all columns behind it have other numbers."""
-    table, labels = raw_table()
-    subject = module.Subject(MedoidClassifier(method=NearestMedoidClassifier(**QUICK), random_state=0), table, labels)
-    full = subject.fit(None, 0)
-    without = subject.fit(np.delete(np.arange(120), 7), 0)
-    assert len(without.encoded_names_) == len(full.encoded_names_) - 2  # of two levels one column is enough
-    for fitted in (full, without):
-        names = {
+    # A level that a sample lacks has no column there, and all columns behind it have other numbers.
+    found = [
+        {
             frozenset(fitted.encoded_names_[column] for column in group)
             for group in fitted.estimator_.configuration_
             if 1 < len(group) < len(fitted.encoded_names_)
         }
-        assert {frozenset(subject.columns[c] for c in group) for group in subject.groups(fitted)} == names
+        for fitted in Recorded.fits
+    ]
+    assert len({len(fitted.encoded_names_) for fitted in Recorded.fits}) > 1
+    # The row number is unique in the table and not in a sample: it is left out all the same.
+    assert not any(name.startswith("number") for fitted in Recorded.fits for name in fitted.encoded_names_)
+    assert report.groups["groups"] == len(found[0])
+    assert report.groups["kept"] == pytest.approx(np.mean([group in own for group in found[0] for own in found[1:]]))
+    assert {one["decided"] for one in report.decisions["least_stable"]} <= set(report.classes)

@@ -24,12 +24,12 @@ from sklearn.preprocessing import MinMaxScaler
 
 from qmedoid import VariationalClassifier, load
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.geometry.row_order import ranks, row_order
+from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.kernels.backend import compiled
 from qmedoid.methods.variational import model as variational_model
 from qmedoid.methods.variational import selection as variational_selection
 from qmedoid.methods.variational.readout import DirectReadout, ParityReadout
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, steady_threshold
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, chosen_threshold
 
 rng = np.random.default_rng(0)
 NAMES = ["delta", "angle", "fused"]
@@ -162,10 +162,10 @@ def test_threshold_is_the_best_on_rows_that_were_held_out(monkeypatch):
     (found,) = kept
     margin = found.scores[:, 1] - found.scores[:, 0]
     labels = Y2[row_order(ranks(X2), Y2)]
-    assert fitted.decision_.cut == steady_threshold(labels, margin, "f1")
+    assert fitted.decision_.cut == chosen_threshold("f1", 0.0, labels == 1, margin)
     assert f1_score(labels, margin > fitted.decision_.cut) >= f1_score(labels, margin > 0)
     own = fitted.decision_function(X2) + fitted.decision_.cut
-    assert fitted.decision_.cut != steady_threshold(Y2, own, "f1")
+    assert fitted.decision_.cut != chosen_threshold("f1", 0.0, Y2 == 1, own)
 
 
 def test_rows_that_are_never_held_out_do_not_move_the_threshold():

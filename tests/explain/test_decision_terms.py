@@ -16,7 +16,7 @@ from qmedoid import (
     VariationalClassifier,
 )
 from qmedoid.exceptions import ModelError
-from qmedoid.explain.decision import explain
+from qmedoid.explain.explaining import explain
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.model.contract import Column, Contract, Numbers

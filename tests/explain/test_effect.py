@@ -61,27 +61,27 @@ def test_effects_are_means_of_explanations(two, tmp_path):
     assert (effect.toward, effect.against, effect.unit, effect.kind) == ("1", "0", "log-odds", "number")
     assert effect.rows == effect.kept == 60
     for one in effect.bins:
-        inside = added[(values >= one.low) & (values <= one.high)]
-        assert one.rows == len(inside)
-        assert (one.mean, one.p10, one.p90) == pytest.approx((inside.mean(), *np.quantile(inside, [0.1, 0.9])))
+        inside = added[(values >= one["low"]) & (values <= one["high"])]
+        assert one["rows"] == len(inside)
+        assert (one["mean"], one["p10"], one["p90"]) == pytest.approx((inside.mean(), *np.quantile(inside, [0.1, 0.9])))
     missing = added[np.isnan(values)]
-    assert (effect.missing.rows, effect.missing.mean) == (len(missing), pytest.approx(missing.mean()))
-    assert sum(one.rows for one in effect.bins) + effect.missing.rows == 60
+    assert (effect.missing["rows"], effect.missing["mean"]) == (len(missing), pytest.approx(missing.mean()))
+    assert sum(one["rows"] for one in effect.bins) + effect.missing["rows"] == 60
     opposite = saved.effect(frame, "paid €", bins=4, toward="0")
-    assert [one.mean for one in opposite.bins] == pytest.approx([-one.mean for one in effect.bins])
+    assert [one["mean"] for one in opposite.bins] == pytest.approx([-one["mean"] for one in effect.bins])
 
 
 def test_bins_have_equally_many_rows_and_equal_values_are_in_one(two):
     classifier, frame = two
     bins = classifier.effect(frame, "paid €", bins=7).bins
     assert len(bins) == 7
-    assert max(one.rows for one in bins) - min(one.rows for one in bins) <= 1
-    assert all(before.high < after.low for before, after in itertools.pairwise(bins))
+    assert max(one["rows"] for one in bins) - min(one["rows"] for one in bins) <= 1
+    assert all(before["high"] < after["low"] for before, after in itertools.pairwise(bins))
     often = frame.assign(**{"paid €": np.concatenate([np.zeros(110), 1.0 + np.arange(129), [-5.0]])})
     # The rows of a frequent value do not leave a single one behind.
-    assert [one.rows for one in classifier.effect(often, "paid €", bins=4).bins] == [111, 43, 43, 43]
+    assert [one["rows"] for one in classifier.effect(often, "paid €", bins=4).bins] == [111, 43, 43, 43]
     few = frame.assign(**{"paid €": np.repeat([1.0, 2.0, 5.0], len(frame) // 3)})
-    assert [(one.low, one.high, one.value) for one in classifier.effect(few, "paid €").bins] == [
+    assert [(one["low"], one["high"], one["value"]) for one in classifier.effect(few, "paid €").bins] == [
         (1.0, 1.0, "1"), (2.0, 2.0, "2"), (5.0, 5.0, "5"),
     ]  # fmt: skip
 
@@ -89,20 +89,20 @@ def test_bins_have_equally_many_rows_and_equal_values_are_in_one(two):
 def test_levels_come_by_frequency_with_new_ones_behind(two):
     classifier, frame = two
     effect = classifier.effect(frame, "town")
-    assert [one.value for one in effect.bins] == ["Rom", "Oslo", "a|b"]
-    assert effect.bins[1].mean > 0 > effect.bins[0].mean
-    assert effect.missing.rows == frame["town"].isna().sum()
+    assert [one["value"] for one in effect.bins] == ["Rom", "Oslo", "a|b"]
+    assert effect.bins[1]["mean"] > 0 > effect.bins[0]["mean"]
+    assert effect.missing["rows"] == frame["town"].isna().sum()
     new = frame.assign(town=frame["town"].where(frame["town"] != "a|b", "Paris"))
     with pytest.warns(qmedoid.exceptions.QMedoidWarning, match="unseen"):
-        assert [one.value for one in classifier.effect(new, "town").bins] == ["Rom", "Oslo", "other levels"]
-    assert [one.value for one in classifier.effect(frame, "vip").bins] == ["false", "true"]
+        assert [one["value"] for one in classifier.effect(new, "town").bins] == ["Rom", "Oslo", "other levels"]
+    assert [one["value"] for one in classifier.effect(frame, "vip").bins] == ["false", "true"]
 
 
 def test_dates_are_shown_as_days(two):
     classifier, frame = two
     bins = classifier.effect(frame, "since", bins=3).bins
-    assert bins[0].low == "2024-01-01"
-    assert bins[1].value == f"{bins[1].low} to {bins[1].high}"
+    assert bins[0]["low"] == "2024-01-01"
+    assert bins[1]["value"] == " to ".join([bins[1]["low"], bins[1]["high"]])
 
 
 def test_effects_of_several_classes_are_against_the_mean_of_the_others(three):
@@ -111,7 +111,7 @@ def test_effects_of_several_classes_are_against_the_mean_of_the_others(three):
     assert effects[0].against is None
     # What speaks for one class speaks against the others: margins against the mean of the others add up to 0.
     for bins in zip(*(effect.bins for effect in effects), strict=True):
-        assert sum(one.mean for one in bins) == pytest.approx(0.0, abs=1e-9)
+        assert sum(one["mean"] for one in bins) == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(ParameterError, match=r"'toward' .* one of the classes, '0', '1', '2'\. Got None instead"):
         classifier.effect(frame, "vip")
 
@@ -121,7 +121,7 @@ def test_long_tables_are_sampled_in_bounded_memory(two, monkeypatch):
     monkeypatch.setattr("qmedoid.explain.effect.MOST_ROWS", 50)
     effect = classifier.effect(frame, "paid €")
     assert (effect.rows, effect.kept) == (240, 50)
-    counts = [one.rows for one in (*effect.bins, effect.missing)]
+    counts = [one["rows"] for one in (*effect.bins, effect.missing)]
     assert sum(counts) == 50
 
 
@@ -140,7 +140,7 @@ def test_effects_are_plain_values(two):
     for column in ("paid €", "town", "since", "vip"):
         effect = classifier.effect(frame, column)
         plain = json.loads(json.dumps(effect.to_dict(), allow_nan=False))
-        assert plain["bins"] == [one._asdict() for one in effect.bins]
+        assert plain["bins"] == list(effect.bins)
 
 
 def test_scores_that_are_no_probabilities_have_their_own_unit(two, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from fitted_tables import fitted
 from qmedoid.exceptions import DataError
 from qmedoid.explain.explaining import explain_record
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.scoring import decide_batch
 
 

@@ -14,7 +14,7 @@ from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.explain.explanation import rounded_to_sum, signed, steps
 from qmedoid.explain.flips import known_values, nearest_flips, sizes
-from qmedoid.explain.sentences import change_texts, sentences
+from qmedoid.explain.sentences import flip_texts, sentences
 from qmedoid.metrics.texts import cell_text
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import with_missing_values_out
@@ -40,10 +40,9 @@ def test_every_level_adds_up_to_the_margin(kind, top):
             assert len(listed) <= top or not top
             total = math.fsum([*listed, made["rest"][level]["contribution"]])
             assert total + terms == pytest.approx(made["margin"], abs=1e-9)
-        for group in made["groups"]:
+        for group in explained(kind, row)["groups"] if top == 0 else ():
             if "records" in group:
                 own = math.fsum(one["contribution"] for one in group["records"])
-                own += group.get("rest", {"contribution": 0.0})["contribution"]
                 assert own == pytest.approx(group["contribution"], abs=1e-9)
         if made["rows"] is not None:
             own = math.fsum(one["contribution"] for one in made["rows"]) + made["rest"]["rows"]["contribution"]
@@ -104,10 +103,9 @@ def test_every_flip_flips(kind):
         decided = saved.predict(record)[0]
         for flip in nearest_flips(saved.model, record, fixed=fixed):
             changed = plain_records(with_missing_values_out(record, saved.model.contract.columns))[0]
-            for change in flip["changes"]:
-                assert change["column"] not in fixed
-                assert changed[change["column"]] == change["cell"]
-                changed[change["column"]] = change["to"]
+            assert flip["column"] not in fixed
+            assert changed[flip["column"]] == flip["cell"]
+            changed[flip["column"]] = flip["to"]
             again = pa.Table.from_pylist([{name: _as_given(cell) for name, cell in changed.items()}])
             assert saved.predict(again)[0] == flip["prediction"] != decided
             found += 1
@@ -128,7 +126,7 @@ def test_flip_of_one_number_is_the_nearest_on_a_grid():
     model = saved.model
     for row in range(0, 40, 5):
         record = table.slice(row, 1)
-        flips = [one for one in nearest_flips(model, record) if len(one["changes"]) == 1]
+        flips = nearest_flips(model, record)
         decided, smallest = saved.predict(record)[0], math.inf
         for place, name in enumerate(table.column_names):
             known = known_values(model, place)
@@ -228,7 +226,7 @@ def _column(name, value):
     return {"name": name, "cell": 1.0, "contribution": value}
 
 
-FLIP = {"changes": [{"column": "age", "cell": 61, "to": 40}], "prediction": 0}
+FLIP = {"column": "age", "cell": 61, "to": 40, "prediction": 0}
 
 
 def test_reasons_come_by_size_and_small_ones_are_not_named():
@@ -245,13 +243,13 @@ def test_reasons_come_by_size_and_small_ones_are_not_named():
 def test_rounding_is_no_reason():
     said = sentences(report({"a": 1e-13, "b": -1e-13}), [])
     assert said[2:] == (
-        "No column raises or lowers it.",
-        "No change of one or two columns that was tried turns the decision.",
+        "No column changes the odds noticeably.",
+        "No change of one column that was tried turns the decision.",
     )
     assert "a 1 (×1.003 odds)" in " ".join(sentences(report({"a": 0.003, "b": -0.0001}), []))
     assert sentences(report({"a": -1e-4, "b": 1e-5}), [])[2:] == (
         "No column changes the odds noticeably.",
-        "No change of one or two columns that was tried turns the decision.",
+        "No change of one column that was tried turns the decision.",
     )
 
 
@@ -264,7 +262,6 @@ def test_alert_is_said_with_its_risk_and_its_threshold():
         "Not an alert: the risk of fraud is 10 %, alerts start at 16 %.",
         "Risk starts at 2.9 %, which weighs more than any reason.",
         "Raises it: age 1 (×2.0 odds).",
-        "The strongest column, age 1, speaks against this decision.",
         "It would be an alert with age 40 instead of 61.",
     )
 
@@ -273,7 +270,6 @@ def test_largest_term_that_is_no_column_comes_first_and_is_named():
     said = sentences(report({"age": 0.7, "sex": -0.2}, varying={"neighbors": 1.5, "circuit": -0.3}), [])
     assert said[2] == "Raises it: its nearest training rows (×4.5 odds), age 1 (×2.0)."
     assert said[3] == "Lowers it: the circuit (÷1.3), sex 1 (÷1.2)."
-    assert said[4] == "Without its nearest training rows it would be called sick = 0."
 
 
 def test_certainty_is_never_claimed_and_a_threshold_is_told_from_a_probability():
@@ -306,7 +302,6 @@ def test_more_classes_are_compared_with_the_next_one():
     said = sentences(report({"age": 0.7}, against="cc", **behind), [])
     assert said[0] == "Called sick = bb: probability 30 %, by the operating point before sick = cc (50 %)."
     assert said[2] == "Raises it: the operating point (×4.1 odds), age 1 (×2.0)."
-    assert said[3] == "Without the operating point it would be called sick = cc."
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -392,7 +387,7 @@ def test_flips_stay_within_the_training_rows(kind):
             record = table.slice(row, 1)
             if far is not None:
                 record = record.set_column(0, table.column_names[0], pa.array([far]))
-            for change in (change for flip in nearest_flips(model, record) for change in flip["changes"]):
+            for change in nearest_flips(model, record):
                 place = table.column_names.index(change["column"])
                 if model.contract.columns[place].kind == "number" and change["to"] is not None:
                     known = known_values(model, int(np.searchsorted(model.source, place)))
@@ -416,15 +411,27 @@ def test_flip_is_spelt_as_its_column():
     table = pa.table({"rate": [f"{one:.1f} %" for one in rate], "other": rng.normal(size=200)})
     saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, y).model_)
     found = [
-        (row, change["to"], flip["prediction"])
+        (row, flip["to"], flip["prediction"])
         for row in range(0, 40, 4)
         for flip in nearest_flips(saved.model, table.slice(row, 1), fixed=["other"])
-        for change in flip["changes"]
     ]
     assert len(found) > 3
     for row, to, prediction in found:
         assert re.fullmatch(r"[\d.]+ %", to)
         assert saved.predict(table.slice(row, 1).set_column(0, "rate", pa.array([to])))[0] == prediction
+
+
+def test_flip_of_a_date_is_spelled_as_its_column():
+    days = np.random.default_rng(0).permutation(400)
+    since = [f"{1 + n % 28:02d}.{1 + n // 28 % 12:02d}.{2020 + n // 336}" for n in days]
+    table = pa.table({"since": since, "other": np.random.default_rng(1).normal(size=400)})
+    saved = SavedModel(MedoidClassifier(refine="never", random_state=0).fit(table, (days > 200).astype(int)).model_)
+    assert saved.contract.columns[0].spelling == "d.m.y"
+    for row in range(4):
+        record = table.slice(row, 1)
+        (flip,) = nearest_flips(saved.model, record, fixed=["other"])
+        assert re.fullmatch(r"\d\d\.\d\d\.20\d\d", flip["to"])
+        assert saved.predict(record.set_column(0, "since", pa.array([flip["to"]])))[0] == flip["prediction"]
 
 
 def test_picture_of_more_classes_names_both_of_its_scale():
@@ -462,7 +469,7 @@ def test_flips_of_numbers_that_lie_close_together_are_found_and_printed_with_the
     for row in range(12):
         record = table.slice(row, 1)
         for flip in saved.explain(record, fixed=["x"]).flips:
-            before, after = change_texts(flip["changes"][0])
+            before, after = flip_texts(flip)[0].removeprefix("v: ").split(" → ")
             assert before != after
             assert saved.predict(record.set_column(0, "v", pa.array([float(after)])))[0] == flip["prediction"]
             found += 1

@@ -16,13 +16,13 @@ from qmedoid import EvidenceClassifier, MedoidClassifier, SavedModel
 from qmedoid.exceptions import ModelError
 from qmedoid.export.javascript import FORMAT, as_document, engine, packed
 from qmedoid.geometry.channels import EPSILON
-from qmedoid.kernels.cells import N_VISITS
+from qmedoid.kernels.nearest import N_VISITS
 from qmedoid.kernels.ties import SAME_PLACE, TIE
 from qmedoid.methods.evidence.part import CLIP as EVIDENCE_CLIP
 from qmedoid.methods.part import LARGEST
 from qmedoid.methods.rare.part import CLIP as RARE_CLIP
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 
 N_SCORED, N_EXPLAINED = 300, 10
 NODE = shutil.which("node")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qmedoid.arrays import Array
-from qmedoid.geometry.column_worth import column_worth, most_worth
+from qmedoid.geometry.groups import column_worth, most_worth
 
 
 def made(n_rows: int, n_columns: int, seed: int = 0) -> tuple[Array, Array]:

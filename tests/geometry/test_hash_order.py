@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from qmedoid.geometry.row_groups import numbered
-from qmedoid.geometry.row_order import ranks, row_order
+from qmedoid.geometry.row_groups import numbered, ranks, row_order
 
 
 def drawn(n=200, seed=0):

@@ -3,19 +3,12 @@
 import numpy as np
 import pytest
 
-from qmedoid.kernels import cells
-from qmedoid.kernels.cells import LEAST_IN_CELL, N_VISITS, CellSearch, cell_centers, cells_of
-from qmedoid.kernels.nearest import nearest_squared
+from qmedoid.kernels import nearest
+from qmedoid.kernels.nearest import LEAST_IN_CELL, N_VISITS, CellSearch, cell_centers, cells_of, nearest_squared
 
 pytest.importorskip("qmedoid.kernels._cells", reason="the compiled kernel was not built")
 
 BOTH = pytest.mark.usefixtures("backend")
-
-
-@pytest.fixture(params=["compiled", "numpy"])
-def backend(request, monkeypatch):
-    if request.param == "numpy":
-        monkeypatch.setattr(cells, "compiled", lambda _: None)
 
 
 def points(n, d, seed):
@@ -47,11 +40,11 @@ def test_neighbors_are_the_nearest_of_the_cells_with_the_nearest_centers(d):
         np.testing.assert_allclose(squared[i], distances[order], rtol=1e-12, atol=1e-28)
 
 
-def test_compiled_and_numpy_agree_on_ties(monkeypatch):
+def test_compiled_and_numpy_agree_on_ties(use_twins):
     prototypes, rows = np.round(2 * points(2000, 4, 4)), np.round(2 * points(80, 4, 5))
     search = search_over(prototypes)
     fast = search.nearest_squared(rows, k=16)
-    monkeypatch.setattr(cells, "compiled", lambda _: None)
+    use_twins()
     for one, other in zip(fast, search.nearest_squared(rows, k=16), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -60,8 +53,7 @@ def test_results_do_not_depend_on_threads_or_batches(monkeypatch):
     prototypes, rows = points(3000, 20, 6), points(700, 20, 7)
     search = search_over(prototypes)
     whole = search.nearest_squared(rows, k=5, threads=1)
-    monkeypatch.setattr(cells, "_CHUNK_ROWS", 64)
-    monkeypatch.setattr(cells, "_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(nearest, "_CELL_SIZES", (64, 1))
     several = search.nearest_squared(rows, k=5, threads=3)
     single = [search.nearest_squared(row[None], k=5) for row in rows[:40]]
     for part in range(2):

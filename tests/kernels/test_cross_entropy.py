@@ -7,20 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import DataError
-from qmedoid.kernels import cross_entropy
 from qmedoid.kernels.backend import compiled
-from qmedoid.kernels.cross_entropy import log_softmax, numpy_cross_entropy
+from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value, log_softmax, numpy_cross_entropy
 
 kernel = compiled("cross_entropy")
 needs_kernel = pytest.mark.skipif(kernel is None, reason="the compiled kernels were not built")
-
-
-@pytest.fixture(params=["compiled", "numpy"])
-def backend(request, monkeypatch):
-    """Run a test on the compiled kernel and on the twin."""
-    if request.param == "compiled" and kernel is None:
-        pytest.skip("the compiled kernels were not built")
-    monkeypatch.setattr(cross_entropy, "compiled", lambda _: kernel if request.param == "compiled" else None)
 
 
 def random_rows(seed, rows, classes, spread=3.0):
@@ -46,9 +37,9 @@ def test_kernel_and_twin_agree(seed, rows, classes, spread):
 def test_loss_and_gradient_are_those_of_the_softmax(classes):
     scores, codes, weights = random_rows(0, 30, classes)
     p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    loss, gradient = cross_entropy.cross_entropy(scores, codes, weights)
+    loss, gradient = cross_entropy(scores, codes, weights)
     assert loss == pytest.approx(-weights @ np.log(p[np.arange(30), codes]), rel=1e-13)
-    assert cross_entropy.cross_entropy_value(scores, codes, weights) == loss
+    assert cross_entropy_value(scores, codes, weights) == loss
     np.testing.assert_allclose(gradient, weights[:, None] * (p - np.eye(classes)[codes]), rtol=0, atol=1e-14)
 
 
@@ -57,7 +48,7 @@ def test_loss_and_gradient_are_those_of_the_softmax(classes):
 def test_scores_far_apart_stay_finite(classes):
     scores = np.zeros((2, classes))
     scores[:, 0], scores[:, 1] = 1e5, -1e5
-    loss, gradient = cross_entropy.cross_entropy(scores, np.array([0, 1]), np.ones(2))
+    loss, gradient = cross_entropy(scores, np.array([0, 1]), np.ones(2))
     assert loss == 2e5
     np.testing.assert_array_equal(gradient[:, :2], [[0.0, 0.0], [1.0, -1.0]])
 
@@ -67,7 +58,7 @@ def test_scores_far_apart_stay_finite(classes):
 def test_two_classes_keep_the_small_losses_of_certain_rows(own):
     """Where p is 1 up to rounding, 1 − p is not 0."""
     scores = np.array([[50.0, -50.0]])[:, [own, 1 - own]]
-    loss, gradient = cross_entropy.cross_entropy(scores, np.array([own]), np.ones(1))
+    loss, gradient = cross_entropy(scores, np.array([own]), np.ones(1))
     assert loss == pytest.approx(np.exp(-100.0), rel=1e-13)
     np.testing.assert_allclose(np.abs(gradient), np.exp(-100.0), rtol=1e-13)
 
@@ -84,19 +75,19 @@ def test_losses_of_two_classes_are_exact_to_the_last_digits_of_any_size():
 def test_a_score_that_is_not_a_number_is_not_hidden(classes):
     scores, codes, weights = random_rows(4, 5, classes)
     scores[3, 1] = np.nan
-    assert np.isnan(cross_entropy.cross_entropy_value(scores, codes, weights))
+    assert np.isnan(cross_entropy_value(scores, codes, weights))
 
 
 @pytest.mark.usefixtures("backend")
 def test_any_precision_and_order_of_memory_is_read():
     scores, codes, weights = random_rows(1, 20, 3)
     single = scores.astype(np.float32)
-    loss, gradient = cross_entropy.cross_entropy(single, codes.astype(np.int32), weights.astype(np.float32))
-    want, by_scores = cross_entropy.cross_entropy(scores, codes, weights)
+    loss, gradient = cross_entropy(single, codes.astype(np.int32), weights.astype(np.float32))
+    want, by_scores = cross_entropy(scores, codes, weights)
     assert gradient.dtype == np.float32
     assert loss == pytest.approx(want, rel=1e-6)
     np.testing.assert_allclose(gradient, by_scores, atol=1e-6)
-    turned = cross_entropy.cross_entropy(np.asfortranarray(scores), np.repeat(codes, 2)[::2], weights)
+    turned = cross_entropy(np.asfortranarray(scores), np.repeat(codes, 2)[::2], weights)
     assert turned[0] == want
     np.testing.assert_array_equal(turned[1], by_scores)
 
@@ -116,7 +107,7 @@ def test_the_kernel_reads_no_score_of_a_class_that_is_not_there(classes, code):
 def test_arrays_that_do_not_go_together_are_refused(which):
     case = list(random_rows(3, 5, 2))
     case[which] = case[which][:4]
-    for function in (cross_entropy.cross_entropy, cross_entropy.cross_entropy_value):
+    for function in (cross_entropy, cross_entropy_value):
         with pytest.raises(DataError, match="a code and a weight for every row"):
             function(*case)
 

@@ -14,12 +14,6 @@ CLIP, LARGEST = 8.0, 1e150
 SQUARE, DISTANCE, NEAR = 0, 1, 2
 
 
-@pytest.fixture(params=["compiled", "numpy"])
-def backend(request, monkeypatch):
-    if request.param == "numpy":
-        monkeypatch.setattr(evidence, "compiled", lambda _: None)
-
-
 def make_model(seed, *, n_columns=9, n_classes=2, n_medoids=11, n_terms=60):
     """Parts of a model with groups of all sizes, terms that look at the same distance, and terms without weight."""
     rng = np.random.default_rng(seed)

@@ -13,12 +13,6 @@ from qmedoid.kernels.medoid import TIE_TOLERANCE, medoid
 _compiled = pytest.importorskip("qmedoid.kernels._medoid", reason="the compiled kernel was not built")
 
 
-@pytest.fixture(params=["compiled", "numpy"])
-def either(request, monkeypatch):
-    """With the kernel, and where it is not built."""
-    monkeypatch.setattr(search, "compiled", lambda _: _compiled if request.param == "compiled" else None)
-
-
 def without_kernel(X, w):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "compiled", lambda _: None)
@@ -194,7 +188,7 @@ def test_a_matrix_product_leaves_the_smallest_totals_exact(monkeypatch, kind, d)
     assert totals.min() == totals[smallest].min()
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("scale", [1e-307, 1e-150, 1e150, 1e306])
 @pytest.mark.parametrize("n", [30, 3500])
 def test_no_scale_overflows_or_vanishes(scale, n):
@@ -203,13 +197,13 @@ def test_no_scale_overflows_or_vanishes(scale, n):
     assert medoid(X * scale) == expected
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("backend")
 def test_a_constant_column_of_any_size_changes_nothing():
     X = np.random.default_rng(2).normal(size=(30, 3)) * 1e-160
     assert medoid(np.insert(X, 1, 1e300, axis=1)) == brute(X * 1e160)
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("backend")
 def test_the_whole_range_of_float64():
     X = np.array([[1.7e308], [-1.7e308], [1e308], [-1e307], [0.0]])
     assert medoid(X) == 4
@@ -222,7 +216,7 @@ def test_weights_of_any_scale():
         assert medoid(X, weights=w * scale) == brute(X, w)
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("n", [1, 5, 2000])
 def test_what_is_not_finite_is_named(bad, n):
@@ -232,7 +226,7 @@ def test_what_is_not_finite_is_named(bad, n):
         medoid(X)
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("backend")
 def test_no_columns_means_all_rows_are_equal():
     assert medoid(np.empty((4, 0))) == 0
 

@@ -12,12 +12,6 @@ _compiled = pytest.importorskip("qmedoid.kernels._nearest", reason="the compiled
 BOTH = pytest.mark.usefixtures("backend")
 
 
-@pytest.fixture(params=["compiled", "numpy"])
-def backend(request, monkeypatch):
-    if request.param == "numpy":
-        monkeypatch.setattr(nearest, "compiled", lambda _: None)
-
-
 def brute(rows, prototypes, k, own=None):
     """Measure every distance in extended precision and sort them."""
     squared = ((rows[:, None].astype(np.longdouble) - prototypes) ** 2).sum(axis=2)

@@ -1,6 +1,6 @@
 """The scoring kernel against what the model defines, row by row."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -173,11 +173,11 @@ def test_threads_change_no_bit(layout: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_without_the_kernel_the_definition_decides(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_kernel_the_definition_decides(seed: int, use_twins: Callable[[], None]) -> None:
     model = make_model(seed)
     X = make_rows(model, 100, seed)
     expected, labels = model.score(X, channels=True), model.labels(X)
-    monkeypatch.setattr(scoring, "compiled", lambda _: None)
+    use_twins()
     found = model.score(list(X.T), channels=True)
     np.testing.assert_array_equal(found.nearest, expected.nearest)
     np.testing.assert_array_equal(model.labels(X), labels)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from qmedoid.kernels.search import Candidates, FoldSearch, is_built
+from qmedoid.kernels.backend import compiled
+from qmedoid.kernels.scoring import Candidates, FoldSearch
 
-pytestmark = pytest.mark.skipif(not is_built(), reason="the compiled kernel was not built")
+pytestmark = pytest.mark.skipif(compiled("search") is None, reason="the compiled kernel was not built")
 ANGLES = ("none", "true", "printed")
 
 

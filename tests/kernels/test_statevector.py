@@ -18,15 +18,6 @@ PRECISIONS = [np.float64, np.float32]
 ROUNDING = {np.float64: 1e-13, np.float32: 1e-5}
 
 
-@pytest.fixture(params=["compiled", "numpy"])
-def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run a test on the compiled kernel and on the twin."""
-    if request.param == "compiled" and kernel is None:
-        pytest.skip("the compiled kernels were not built")
-    monkeypatch.setattr(statevector, "compiled", lambda _: kernel if request.param == "compiled" else None)
-    return str(request.param)
-
-
 class Case:
     """Random angles, weights, observables and a gradient by their expectation values."""
 

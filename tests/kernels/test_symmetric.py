@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.kernels import boosting
-from qmedoid.kernels.boosting import grow_symmetric
+from qmedoid.kernels import trees as boosting
 from qmedoid.kernels.cross_entropy import row_losses
+from qmedoid.kernels.trees import grow_symmetric
 
 
 def binned(rng, n, n_bins, n_classes):

@@ -13,7 +13,6 @@ dask = pytest.importorskip("dask", reason="pip install 'qmedoid[dask]'")
 distributed = pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
 
 from qmedoid.large import workers  # noqa: E402 (it imports Dask)
-from qmedoid.large.shared import Shared  # noqa: E402
 from qmedoid.large.workers import results_by  # noqa: E402
 
 
@@ -95,13 +94,6 @@ def test_without_workers_there_is_an_error():
     with (
         distributed.LocalCluster(n_workers=0, **settings) as empty,
         distributed.Client(empty, set_as_default=False) as client,
-        pytest.warns(UserWarning, match="has no worker; waiting"),
         pytest.raises(ClusterError, match="no worker for 2 seconds"),
     ):
         list(results_by(client, patience=2.0)("square", slow_square, [2], [(1,)]))
-
-
-def test_what_is_shared_is_made_once_in_a_process():
-    packed = Shared.of({"a": 1})
-    assert packed.value() is packed.value()
-    assert Shared.of({"a": 1}).key == packed.key

@@ -98,13 +98,15 @@ def test_empty_partitions(frame, in_file):
     assert same(runner.run(*SAMPLE, lengths), in_file[2])
 
 
-def test_objects_have_the_type_that_all_partitions_have_in_common(frame):
-    mixed = frame.assign(note=np.where(np.arange(N_ROWS) < N_ROWS // 2, 1, None))
-    mixed.loc[N_ROWS - 1, "note"] = "x"
+def test_objects_are_texts_or_refused(frame, in_file):
     with dask.config.set({"dataframe.convert-string": False}):
-        runner = collection_runner(dd.from_pandas(mixed, npartitions=4), "label")
-        assert runner.facts.schema.field("note").type == pa.string()
-        assert merge(runner.each(*COUNT)).total("rows") == N_ROWS
+        texts = collection_runner(dd.from_pandas(frame.astype({"note": object}), npartitions=4), "label")
+        assert texts.facts.schema.field("note").type == pa.string()
+        assert same(merge(texts.each(*COUNT)), in_file[1])
+        objects = frame.assign(note=frame["a"].astype(object))
+        numbers = collection_runner(dd.from_pandas(objects, npartitions=4), "label")
+        with pytest.raises(DataError, match="'note' holds Python objects of type double in partition"):
+            numbers.each(*COUNT)
 
 
 def test_finished_partitions_are_not_read_again(in_file, tmp_path):

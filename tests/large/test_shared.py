@@ -1,16 +1,12 @@
 """The models that a process keeps: by hash, each loaded once, and not too many of them."""
 
-import multiprocessing
-import os
-import sys
-
 import pytest
 
 from fitted_tables import fitted
 from qmedoid import load
 from qmedoid.exceptions import ModelError
 from qmedoid.large import shared
-from qmedoid.large.shared import cached_model, load_cached
+from qmedoid.large.shared import cached_model
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +18,7 @@ def path(tmp_path_factory):
 def loads(monkeypatch):
     """A process that has loaded no model yet; the paths of its loads."""
     loads, load_file = [], shared.load_file
-    monkeypatch.setattr(shared, "_models", shared.Kept(8))
+    monkeypatch.setattr(shared, "_models", {})
     monkeypatch.setattr(shared, "load_file", lambda path: (loads.append(path), load_file(path))[1])
     return loads
 
@@ -32,7 +28,6 @@ def test_a_model_is_loaded_once(path, loads):
     first = cached_model(path, sha256)
     assert cached_model(path, sha256) is first
     assert loads == [path]
-    assert load_cached(path) is first
 
 
 def test_another_file_is_refused_and_not_kept(path, loads):
@@ -55,18 +50,3 @@ def test_the_models_that_were_asked_for_last_are_kept(path, tmp_path, loads):
     assert loads == [file for file, _ in files]
     cached_model(*files[1])
     assert loads[-1] == files[1][0]
-
-
-@pytest.mark.usefixtures("loads")
-@pytest.mark.skipif(not hasattr(os, "fork") or sys.platform == "darwin", reason="needs processes that are forked")
-def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have(path):
-    sha256 = load(path).sha256
-    cached_model(path, sha256)
-    with shared._models._lock:  # as if a thread were within
-        child = multiprocessing.get_context("fork").Process(target=cached_model, args=(path, sha256))
-        child.start()
-        child.join(20)
-        alive = child.is_alive()
-        if alive:
-            child.kill()
-    assert (alive, child.exitcode) == (False, 0)

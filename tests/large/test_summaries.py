@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.large.base import ROW, Summary, chances, content_hashes, kept_rows, key_of, merge, uniform
-from qmedoid.large.fit_sample import scale_for
+from qmedoid.large.passes import scale_for
 from qmedoid.large.runner import SUFFIX, SummaryFolder
 from qmedoid.large.split import class_rates, memory_bytes, needed_bytes, shares_for, sizes_for, width_of
 

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from qmedoid.estimators._refiner import circuit_pays
 from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.nearest.fit import calibrate
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
-from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.metrics.classification import evaluate
 
 
@@ -27,24 +25,6 @@ def test_multipliers_and_alpha_are_the_best_of_all_that_there_are():
     sweep, option = calibrate(channels, codes, True, alphas, options)
     every = [macro_f1(alpha, multipliers) for alpha in alphas for multipliers in options]
     assert macro_f1(sweep.value, options[option]) == sweep.score == max(every) > min(every)
-
-
-@pytest.mark.parametrize(("in_errors", "pays"), [(-3.0, False), (0.5, False), (0.95, False), (1.05, True), (3.0, True)])
-def test_a_circuit_pays_from_one_standard_error_on(in_errors, pays):
-    """Rows that a circuit makes likelier by gains of a known mean and deviation; rows it leaves alone do not count."""
-    rng = np.random.default_rng(1)
-    codes, n = np.arange(60) % 2, 40
-    gains = rng.normal(size=n)
-    gains = 0.1 * (gains - gains.mean()) / gains.std(ddof=1)
-    gains += in_errors * 0.1 / np.sqrt(n)
-    before = np.zeros((60, 2))
-    after = before.copy()
-    chances = np.log(0.5) + gains
-    after[np.arange(n), codes[:n]] = chances
-    after[np.arange(n), 1 - codes[:n]] = np.log1p(-np.exp(chances))
-    fold = np.arange(60) % 3
-    np.testing.assert_allclose(log_softmax(after)[np.arange(n), codes[:n]] - np.log(0.5), gains)
-    assert circuit_pays(OutOfFold(before, fold), OutOfFold(after, fold), codes) == pays
 
 
 def test_of_classes_of_equal_size_the_second_is_the_rare_one():

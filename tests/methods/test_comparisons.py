@@ -55,20 +55,6 @@ def test_scores_are_those_of_the_boosted_trees(fitted):
     np.testing.assert_allclose(found.model.score(X).scores, found.model.class_scores(wanted), atol=1e-12)
 
 
-def test_groups_of_paths_add_up_to_what_the_columns_add(fitted):
-    X, codes, found = fitted
-    model, rows = found.model, X[:50]
-    others = (codes[:50] + 1) % model.n_classes
-    groups, added = model.group_contributions(rows, codes[:50], others)
-    columns = model.column_contributions(rows, codes[:50], others)
-    np.testing.assert_allclose(added.sum(axis=1), columns.sum(axis=1), atol=1e-12)
-    assert len({*groups}) == len(groups)
-    # A path that compares one column changes that column alone.
-    alone = [place for place, group in enumerate(groups) if len(group) == 1]
-    for place in alone:
-        assert groups[place][0] in model.columns
-
-
 def test_thresholds_lie_between_the_values_of_two_training_rows(fitted):
     X, codes, found = fitted
     model = found.model

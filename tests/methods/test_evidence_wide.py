@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.column_worth import MOST_COLUMNS
+from qmedoid.geometry.groups import MOST_COLUMNS
 from qmedoid.geometry.row_groups import equal_rows
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings

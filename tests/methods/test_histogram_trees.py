@@ -8,13 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from qmedoid.kernels.boosting import is_built
+from qmedoid.kernels.backend import compiled
 from qmedoid.methods.comparisons import growing
 from qmedoid.methods.comparisons.growing import BoostingSettings, by_histograms
 
 # Where a compiler fuses multiplications and additions, as on other processors, last digits are others.
 exactly = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="last digits differ from x86-64")
-pytestmark = pytest.mark.skipif(not is_built(), reason="the kernel is not built: scikit-learn grows all trees")
+pytestmark = pytest.mark.skipif(
+    compiled("histogram") is None, reason="the kernel is not built: scikit-learn grows all trees"
+)
 SETTINGS = BoostingSettings()
 
 
@@ -30,7 +32,7 @@ def both(X, codes, asked, seed, n_iterations, held_out=None):
     args = asked, seed, n_iterations, None if held_out is None else (*held_out, None)
     with pytest.MonkeyPatch.context() as patch:
         ours = by_histograms((X, codes, None), *args)
-        patch.setattr(growing, "is_built", lambda: False)
+        patch.setattr(growing, "compiled", lambda _: None)
         return ours, by_histograms((X, codes, None), *args)
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from qmedoid.datasets import read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.groups import FEATURE_KINDS, build_groups, correlation_matrix
-from qmedoid.kernels.search import is_built
+from qmedoid.kernels.backend import compiled
 from qmedoid.methods.nearest import problem as incremental
 from qmedoid.methods.nearest.problem import (
     IncrementalObjective,
@@ -27,7 +27,7 @@ from qmedoid.methods.nearest.problem import (
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.optimize.descent import coordinate_descent
 
-pytestmark = pytest.mark.skipif(not is_built(), reason="the compiled kernel was not built")
+pytestmark = pytest.mark.skipif(compiled("search") is None, reason="the compiled kernel was not built")
 
 
 class Problem:

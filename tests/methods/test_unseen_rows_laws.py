@@ -6,11 +6,11 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from qmedoid.estimators._fit_report import FitReport
-from qmedoid.estimators._methods import calibrated
-from qmedoid.estimators._refiner import held_out_scored, training_data
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.estimators.recipes import calibrated
+from qmedoid.estimators.refining import held_out_scored, training_data
+from qmedoid.estimators.time_limit import FitReport
 from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import fit_calibration

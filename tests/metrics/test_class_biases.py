@@ -6,7 +6,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score
 
 from qmedoid import EvidenceClassifier, load
 from qmedoid.exceptions import ParameterError
-from qmedoid.metrics.class_biases import figures_by_flips, fit_class_biases
+from qmedoid.metrics.thresholds import figures_by_flips, fit_class_biases
 from qmedoid.model.decision import Decision
 
 

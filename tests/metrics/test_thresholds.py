@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, fbeta_score
 
-from qmedoid.metrics.thresholds import (
-    THRESHOLD_METRICS,
-    best_threshold,
-    metric_at,
-    steady_threshold,
-    threshold_at_rate,
-)
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, chosen_threshold, metric_at
 
 REFERENCE = {
     "macro_f1": lambda y, p: f1_score(y, p, labels=[0, 1], average="macro", zero_division=0),
@@ -109,34 +103,6 @@ def test_one_class_only_is_called_as_it_is(metric):
     assert metric_at(ones, scores, -2.0, metric) == pytest.approx(value(ones, ones, metric))
 
 
-rates = st.floats(0, 1, allow_nan=False)
-
-
-@given(records=records, rate=rates)
-def test_never_more_alerts_than_the_budget(records, rate):
-    scores = records[1]
-    assert (scores > threshold_at_rate(scores, rate)).sum() <= rate * len(scores) + 1e-6
-
-
-@given(scores=st.lists(st.integers(-1000, 1000), min_size=1, max_size=40, unique=True), rate=rates)
-def test_whole_budget_is_used_where_no_scores_are_equal(scores, rate):
-    scores = np.array(scores, dtype=np.float64)
-    assert (scores > threshold_at_rate(scores, rate)).sum() == int(rate * len(scores) + 1e-9)
-
-
-@given(records=records, rate=rates)
-def test_one_more_level_of_scores_would_exceed_the_budget(records, rate):
-    scores = records[1]
-    below = scores[scores <= threshold_at_rate(scores, rate)]
-    if len(below):
-        assert (scores >= below.max()).sum() > rate * len(scores) - 1e-6
-
-
-def test_rate_means_what_it_says_in_decimals():
-    scores = np.arange(100.0)
-    assert [(scores > threshold_at_rate(scores, k / 100)).sum() for k in range(101)] == list(range(101))
-
-
 @pytest.mark.parametrize("metric", ["macro_f1", "f1", "accuracy"])
 def test_steady_threshold_scatters_less_and_does_no_worse(metric):
     """Records drawn anew from known probabilities: the best threshold of each draw against the steady one."""
@@ -148,7 +114,7 @@ def test_steady_threshold_scatters_less_and_does_no_worse(metric):
         log_odds = rng.normal(-2.0, 2.0, size=300)
         codes = (rng.random(300) < 1 / (1 + np.exp(-log_odds))).astype(np.intp)
         best.append(best_threshold(codes, log_odds, metric))
-        steady.append(steady_threshold(codes, log_odds, metric))
+        steady.append(chosen_threshold(metric, 0.0, codes == 1, log_odds))
     assert np.std(steady) < 0.75 * np.std(best)
     shown = [np.mean([metric_at(new_codes, new, cut, metric) for cut in cuts]) for cuts in (best, steady)]
     assert shown[1] > shown[0]
@@ -157,7 +123,7 @@ def test_steady_threshold_scatters_less_and_does_no_worse(metric):
 def test_certain_probabilities_expect_what_is_there():
     codes = np.array([0, 0, 1, 0, 1, 1])
     log_odds = np.array([-900.0, -800.0, 700.0, -750.0, 800.0, 900.0])
-    assert steady_threshold(codes, log_odds, "f1") == best_threshold(codes, log_odds, "f1")
+    assert chosen_threshold("f1", 0.0, codes == 1, log_odds) == best_threshold(codes, log_odds, "f1")
 
 
 @EVERY
@@ -165,8 +131,8 @@ def test_steady_threshold_lies_three_times_as_near_to_the_expected_one(metric):
     """Where labels are as expected both agree; of others, the expected threshold counts threefold."""
     rng = np.random.default_rng(3)
     log_odds = np.sort(rng.normal(size=60)) * 2
-    first, second = (rng.random((2, 60)) < 1 / (1 + np.exp(-log_odds))).astype(int)
-    cuts = [(best_threshold(own, log_odds, metric), steady_threshold(own, log_odds, metric)) for own in (first, second)]
-    (best, steady), (other_best, other_steady) = cuts
+    labels = rng.random((2, 60)) < 1 / (1 + np.exp(-log_odds))
+    best, other_best = (best_threshold(one.astype(int), log_odds, metric) for one in labels)
+    steady, other_steady = (chosen_threshold(metric, 0.0, one, log_odds) for one in labels)
     # What is expected does not depend on the labels: the rest of both is the same.
     assert steady - best / 4 == pytest.approx(other_steady - other_best / 4)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from qmedoid.exceptions import DataError, ModelError, ParameterError
-from qmedoid.metrics.thresholds import counts_at, threshold_at_count, threshold_at_rate
-from qmedoid.model.cut import budget_dict, budget_of, budgets_on_rows
+from qmedoid.metrics.thresholds import counts_at, threshold_at_count
 from qmedoid.model.decision import Decision
-from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.operating_point import Counts, OperatingSummary, budget_dict, budget_of, budgets_on_rows
 from qmedoid.model.training_summary import HeldOutCurve
 
 
@@ -35,7 +34,7 @@ def test_budgets_on_rows_take_the_highest_scores():
         assert operating.counts.tp == positive[best[:count]].sum()
         assert operating.log_odds < scores[best[:count]].min()
     (share,) = budgets_on_rows([0.07], positive, scores)
-    assert share[1].log_odds == threshold_at_rate(scores, 0.07)
+    assert share[1].log_odds == threshold_at_count(scores, 28)
     figures = budget_dict(*share)
     assert figures["recall_low"] < figures["recall"] < figures["recall_high"]
     assert (figures["budget"], figures["alerts"], figures["rows"]) == ("7%", 28, 400)
@@ -45,12 +44,6 @@ def test_records_of_one_score_are_all_alerts_or_none():
     scores = np.array([3.0, 2.0, 2.0, 2.0, 1.0])
     positive = np.array([True, False, True, False, False])
     assert [one.alerts for _, one in budgets_on_rows([1, 2, 3, 4, 5], positive, scores)] == [1, 1, 1, 4, 5]
-
-
-def test_threshold_of_a_count_is_that_of_the_rate():
-    _, scores = rows()
-    for count in (0, 1, 37, 400):
-        assert threshold_at_count(scores, count) == threshold_at_rate(scores, count / 400)
 
 
 def test_budgets_on_a_curve_are_those_of_its_rows():

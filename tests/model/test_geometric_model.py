@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from qmedoid.estimators._refiner import circuit_pays, refined_held_out, training_data
+from qmedoid.estimators.refining import refined_held_out, training_data
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.part import Scored
 from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
@@ -104,25 +104,3 @@ def test_rows_that_no_fold_held_out_are_not_judged():
     circuit.scores[:2] = 1.0
     assert refined(fused, circuit, np.arange(4), fold=fold).judged.tolist() == [1]
     assert refined(fused, circuit, np.arange(4), refine_below=0.2, fold=fold).judged.tolist() == [1, 3]
-
-
-def test_a_circuit_pays_when_changed_rows_are_likelier_by_more_than_a_standard_error():
-    rng = np.random.default_rng(0)
-    codes = rng.integers(2, size=200)
-    before = OutOfFold(np.zeros((200, 2)), np.zeros(200, dtype=np.intp))
-    right = np.where(codes[:, None] == [0, 1], 1.0, -1.0)
-
-    def after(scores):
-        return OutOfFold(scores, before.fold)
-
-    assert circuit_pays(before, after(right), codes)
-    assert not circuit_pays(before, after(-right), codes)
-    assert not circuit_pays(before, before, codes)
-    lucky_once = np.zeros((200, 2))
-    lucky_once[0] = right[0]
-    assert not circuit_pays(before, after(lucky_once), codes)
-    noise = right * rng.choice([-1.0, 1.0], size=200)[:, None]
-    assert not circuit_pays(before, after(noise), codes)
-    # A row that was never held out has no say.
-    unseen = OutOfFold(before.scores, np.where(np.arange(200) < 2, 0, -1))
-    assert not circuit_pays(unseen, after(np.where(np.arange(200)[:, None] < 2, -right, right)), codes)

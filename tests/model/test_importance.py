@@ -17,7 +17,7 @@ from qmedoid import (
     VariationalClassifier,
 )
 from qmedoid.exceptions import ModelError
-from qmedoid.explain.decision import explain
+from qmedoid.explain.explaining import explain
 from qmedoid.model.importance import MOST_ROWS, class_contributions, column_contributions
 
 SMALL = EvidenceClassifier(n_medoids=12, n_pairs=3, n_triples=2, random_state=0)

@@ -9,7 +9,7 @@ from qmedoid import EvidenceClassifier, MedoidClassifier, load
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.part import CLIP, added, weights
-from qmedoid.model.storage.archive import CARD
+from qmedoid.model.storage.strict import CARD
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
 

@@ -61,8 +61,8 @@ def test_views_of_contributions_have_their_figures(fitted):
     assert all(f">{label(value)}<" in importances._repr_html_() for value in importances.values())
     text = effect._repr_html_()
     for one in effect.bins:
-        assert f"{one.mean:+.3f}".replace("-", "−") in text
-        assert one.value in text
+        assert f"{one['mean']:+.3f}".replace("-", "−") in text
+        assert one["value"] in text
     assert "0 of 40 records are called otherwise" in diff(saved, other(fitted), table)._repr_html_()
     assert "The models decide alike." in diff(saved, saved)._repr_html_()
 

@@ -13,7 +13,7 @@ from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifie
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.report.diff import DecisionTally, aligned
 from qmedoid.saved import SavedModel
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Issues
 
 
 def drawn(n, seed=0, classes=("no", "yes")):

@@ -16,12 +16,11 @@ from qmedoid.cli import main
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.metrics.texts import count_text, figure_text, interval_text
 from qmedoid.metrics.thresholds import counts_at
-from qmedoid.model.cut import curve_rows
 from qmedoid.model.decision import Decision
-from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.operating_point import Counts, OperatingSummary, curve_rows
 from qmedoid.model.storage.model_file import save_model
 from qmedoid.model.training_summary import HeldOutCurve
-from qmedoid.report.evaluation import ONE_BY_ONE, net_benefit, operating, threshold_text
+from qmedoid.report.evaluation import ONE_BY_ONE, operating, threshold_text
 from qmedoid.report.reading import look_at_file
 from qmedoid.report.summary import ReportSettings, summarize
 from qmedoid.tables.evaluating import labeled_report
@@ -226,18 +225,6 @@ def test_curves_end_where_they_must_and_keep_their_area():
     assert np.trapezoid(roc[:, 1], roc[:, 0]) == pytest.approx(roc_auc(positive, log_odds), abs=0.01)
     assert found["pr"][-1] == [1.0, pytest.approx(positive.mean(), abs=1e-5)]
     assert found["recall_by_alert_rate"][-1] == [1.0, 1.0]
-
-
-def test_net_benefit_is_that_of_its_definition():
-    positive, log_odds = rows_of(500)
-    order = np.argsort(-log_odds)
-    found = net_benefit(positive[order], log_odds[order])
-    for p, benefit in found["model"][::7]:
-        called = log_odds > math.log(p / (1 - p))
-        expected = (called & positive).mean() - (called & ~positive).mean() * p / (1 - p)
-        assert benefit == pytest.approx(expected, abs=0.004)
-    shares = dict(map(tuple, found["all"]))
-    assert max(shares.values()) <= positive.mean() + 1e-9
 
 
 def test_alerts_per_day_scale_with_the_alert_rate():

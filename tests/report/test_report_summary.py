@@ -11,17 +11,15 @@ from small_models import fitted, mixed_table, model_of, replaced, write_csv
 
 from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
-from qmedoid.explain.decision import explain
 from qmedoid.explain.effect import table_effect, table_importances
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import figure_text, percent_text
 from qmedoid.model.training_summary import DayCounts
-from qmedoid.report.parts import together
 from qmedoid.report.reading import LookTally, look_at_data, look_at_file
 from qmedoid.report.summary import MOST_BYTES, ReportSettings, summarize
 from qmedoid.report.verdict import directions
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.evaluating import labeled_report
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyTally
 
 
@@ -78,7 +76,7 @@ def test_a_shifted_model_speaks_of_the_expected_prevalence(model):
     assert point["stops"]["threshold"][again] < plain["stops"]["threshold"][place]
     # Counts are of rows as they were: what they would give has no meaning here.
     assert point["stops"]["texts"]["f1"][again] == "–"
-    assert (point["curves"]["pr"], point["curves"]["net_benefit"]) == ([], None)
+    assert point["curves"]["pr"] == []
 
 
 def test_rows_seen_in_fitting_are_said(model):
@@ -265,25 +263,6 @@ def test_importances_and_effects_are_those_of_their_commands(model):
             assert (mine["value"], mine["mean"]) == (other["value"], pytest.approx(other["mean"]))
         assert (one.pop("missing") is None) == (expected.pop("missing") is None)
         assert one == expected
-
-
-def test_sets_of_columns_are_those_of_explanations(model):
-    rows, sums = look_at_data(model, mixed_table(40, 10)).sample, {}
-    for row in range(40):
-        why = explain(model, [column[row : row + 1] for column in rows.encoded])
-        here = {}
-        for group in why.groups:
-            found = tuple(sorted(set(model.source[list(group.columns)].tolist())))
-            if len(found) in (2, 3):
-                here[found] = here.get(found, 0.0) + group.contribution
-        for found, amount in here.items():
-            sums[found] = sums.get(found, 0.0) + abs(amount) / 40
-    names = model.contract.names
-    found = {tuple(one["columns"]): one["importance"] for one in together(model, rows)}
-    expected = {tuple(names[place] for place in places): amount for places, amount in sums.items()}
-    assert {*found} <= {*expected}
-    assert found == pytest.approx({name: expected[name] for name in found}, rel=1e-9, abs=1e-12)
-    assert min(found.values()) >= max([amount for name, amount in expected.items() if name not in found], default=0.0)
 
 
 def test_medoids_are_real_rows(model):

@@ -170,8 +170,6 @@ TEXTS: dict[str, Text] = {
     "date with T": Text(date=lambda day: f"{day}T00:00:00"),
     "date with Z": Text(date=lambda day: f"{day}T00:00:00Z"),
     "byte order mark": Text(encoding="utf-8-sig"),
-    "utf-16": Text("\t", encoding="utf-16"),
-    "utf-16 without a mark": Text(";", ",", encoding="utf-16-le"),
     "latin": Text(encoding="latin-1"),
     "sep line": Text(";", ",", before="sep=;\n"),
     "sep line, windows": Text("|", before='"sep=|"\r\n', newline="\r\n"),
@@ -211,15 +209,6 @@ def _records() -> list[dict[str, Any]]:
     return [dict(zip(NAMES, row, strict=True)) for row in zip(*base().values(), strict=True)]
 
 
-def _json_lines(path: Path) -> None:
-    path.write_text("".join(json.dumps(record, default=str) + "\n" for record in _records()))
-
-
-def _json_texts(path: Path) -> None:
-    rows = [{name: cell or None for name, cell in zip(NAMES, row, strict=True)} for row in GERMAN.cells()]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 def _texts(text: Text) -> pa.Table:
     columns = zip(*text.cells(), strict=True)
     return pa.table({name: [cell or None for cell in cells] for name, cells in zip(NAMES, columns, strict=True)})
@@ -253,8 +242,8 @@ OTHERS: list[Spelling] = [
     Spelling("thousands alone", ".csv", lambda path: path.write_text(_thousands_alone()), "refuse"),
     Spelling("thousands alone, said", ".csv", lambda path: path.write_text(_thousands_alone()), "note", _COMMA),
     Spelling("packed", ".csv.gz", lambda path: path.write_bytes(gzip.compress(_bytes_of(GERMAN, path)))),
-    Spelling("JSON lines", ".jsonl", _json_lines),
-    Spelling("JSON lines of texts", ".jsonl", _json_texts),
+    Spelling("UTF-16", ".csv", Text("\t", encoding="utf-16").write, "refuse"),
+    Spelling("UTF-16 without a mark", ".csv", Text(encoding="utf-16-le").write, "refuse"),
     Spelling("JSON", ".json", lambda path: path.write_text(json.dumps(_records(), default=str)), "refuse"),
     Spelling("JSON, indented", ".json", lambda path: path.write_text(_indented()), "refuse"),
     Spelling("old workbook", ".xls", lambda path: path.write_bytes(_OLD_WORKBOOK), "refuse"),

@@ -9,8 +9,7 @@ import pytest
 from fitted_tables import fitted, score, with_column
 from qmedoid.exceptions import ParameterError
 from qmedoid.saved import SavedModel
-from qmedoid.tables.results import ADDED, ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ADDED, ResultColumns, ScoreSettings
 
 
 @pytest.fixture(scope="module", params=[2, 3])

@@ -17,9 +17,9 @@ from qmedoid.exceptions import ContractError, DataError
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.saved import SavedModel
 from qmedoid.tables import text_files
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.evaluating import estimate_in_file
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.source import open_table
 from qmedoid.tables.writing import NAMES, find_bad_rows
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.tables.detect import Bytes
-from qmedoid.tables.source import open_table
-from qmedoid.tables.text_types import infer_types
+from qmedoid.tables.source import Bytes, open_table
+from qmedoid.tables.text_kinds import infer_types
 
 CELLS = {
     "whole": ["1", "-20", " 3", "4 ", "9007199254740993"],

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 
 from qmedoid import MedoidClassifier
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.geometry.row_order import row_order
+from qmedoid.geometry.row_groups import row_order
 from qmedoid.tables.cells import cell_ranks
 from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.targets import Target, meant_labels

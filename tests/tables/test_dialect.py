@@ -12,9 +12,9 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
 from qmedoid.tables.arrow import MISSING, CellTypeError
 from qmedoid.tables.cells import texts
-from qmedoid.tables.detect import DELIMITERS, detect_dialect
 from qmedoid.tables.kinds import infer_columns, with_levels_of
 from qmedoid.tables.source import open_table
+from qmedoid.tables.text_files import DELIMITERS, detect_dialect
 
 cells = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=8)
 
@@ -97,7 +97,7 @@ def test_thousands_are_not_taken_for_decimals_unasked(file):
     assert read(write(file, "a;b\n0,234;1\n12,345;2\n"))[0]["a"] == [0.234, 12.345]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1"])
 def test_encodings(file, encoding):
     table, notes = read(write(file, "größe,ort\n1,Zürich\n2,Åbo\n".encode(encoding)))
     assert table == {"größe": [1, 2], "ort": ["Zürich", "Åbo"]}
@@ -113,7 +113,7 @@ def test_encoding_that_shows_late(file, encoding, n_notes):
         assert len(source.notes) == n_notes
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
 def test_encodings_of_long_files(file, encoding):
     write(file, ("größe,ort\n" + "1,Zürich\n" * 100_000).encode(encoding))
     with open_table(file) as source:

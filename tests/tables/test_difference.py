@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import ContractError, QMedoidWarning
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
-from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 
 CONTRACT = Contract(
     (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.tables import cells
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import date_part, encode_batch, encode_column
-from qmedoid.tables.issues import Issues
 
 LEVELS = Levels(("a", "b"), np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]]), ("=a", "=b"))
 PARTS = ("days", "month", "weekday", "hour")

@@ -9,8 +9,8 @@ from sklearn import metrics
 from fitted_tables import fitted
 from qmedoid.exceptions import ContractError
 from qmedoid.metrics.classification import calibration_error, confidence_outcomes
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.evaluating import decision_report, joined, labeled_report, report_notes
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
 

@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from qmedoid.tables import cells
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.source import open_table
-from qmedoid.tables.text_types import ENOUGH_CELLS, grouped_example
+from qmedoid.tables.text_kinds import ENOUGH_CELLS, grouped_example
 
 COUNTS = [1275, 2128, 20628, 935_000, 1500, 7001, 88_888, 4000]
 DOUBT = "may part thousands"

@@ -15,8 +15,7 @@ from qmedoid.model.contract import Dates, Levels, Numbers
 from qmedoid.model.novelty import encoded_readings, fit_novelty
 from qmedoid.saved import SavedModel
 from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyTally, record_novelty
-from qmedoid.tables.results import ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ResultColumns, ScoreSettings
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,7 @@ def test_start_and_all_contributions_add_up_to_the_log_odds(name):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_named_reasons_are_the_largest_in_order_and_each_moves_the_probability_as_it_says(name):
-    records, against = split(name)[2], 0
+    records = split(name)[2]
     for row in range(RECORDS):
         report, at = reports(name)[row], log_odds(name, row)
         added, cells = parts(report), records.astype(object).iloc[row]
@@ -152,14 +152,9 @@ def test_named_reasons_are_the_largest_in_order_and_each_moves_the_probability_a
                     assert text_of.startswith(f"{column_text(one, text(cells[one]))} (")
                 # Without it, the probability is lower where it raises it.
                 assert sign * (1 / (1 + np.exp(-at)) - 1 / (1 + np.exp(added[one] - at))) > 0
-        strongest = report["columns"][0]
-        speaks_against = strongest["contribution"] * (1 if report["prediction"] == report["toward"] else -1) < 0
-        assert (" speaks against this decision." in said) == speaks_against
-        against += speaks_against
         start = report["margin"] - sum(added.values())
         if len(fitted(name).classes_) == 2:
             assert ("which weighs more than any reason" in said) == (abs(start) > largest)
-    assert against < RECORDS
 
 
 @pytest.mark.parametrize("name", ["heart", "wine", "frauds"])

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from fitted_tables import fitted
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import ContractError, ParameterError
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.results import ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.difference import Issues
+from qmedoid.tables.results import ResultColumns, ScoreSettings
 from qmedoid.tables.scoring import decide_rows
 
 

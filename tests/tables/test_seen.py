@@ -13,7 +13,7 @@ from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
 from qmedoid.model.storage.model_file import load_file, load_model, save_model
 from qmedoid.model.training_summary import SeenRows, seen_in_words
-from qmedoid.tables.row_hashes import remember_rows, row_hashes
+from qmedoid.tables.encode import remember_rows, row_hashes
 
 
 def _table(n=80, seed=0):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from qmedoid import check_table
 from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.sentinels import find_sentinels
+from qmedoid.tables.roles import find_sentinels
 
 SEEDS = st.integers(0, 10_000)
 SMOOTH = {

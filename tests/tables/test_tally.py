@@ -10,9 +10,9 @@ import pytest
 from fitted_tables import fitted, raw_table, score
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.evaluating import estimate_in_file
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import decide_batch
 
 SETTINGS = ScoreSettings()

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from qmedoid import MedoidClassifier
-from qmedoid.geometry.row_order import ranks
+from qmedoid.geometry.row_groups import ranks
 from qmedoid.geometry.scaling import _FEW_ROWS
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.evidence.design import fit_rank_scaling
 from qmedoid.model.novelty import fit_novelty
-from qmedoid.tables import cells, number_blocks, text_files
+from qmedoid.tables import arrow, cells, text_files
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.kinds import infer_alike, infer_columns
 from qmedoid.tables.source import open_table
@@ -42,7 +42,7 @@ def frame(n_columns: int = 40) -> pd.DataFrame:
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no column worked on together with others."""
-    monkeypatch.setattr(number_blocks, "MOST_ROWS", 0)
+    monkeypatch.setattr(arrow, "MOST_ROWS", 0)
 
 
 def test_columns_are_the_same_many_at_a_time_as_one_by_one(monkeypatch):

@@ -47,7 +47,6 @@ def run(options: CheckOptions) -> int:
         options.target,
         settings.all_roles,
         date_order=options.date_order,
-        first_row=source.first_row,
         missing=settings.missing,
     )
     report = {"table": Path(options.table).name, "notes": notes, **checked}

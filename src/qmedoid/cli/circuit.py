@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from qmedoid.cli.documents import CircuitExportDict, CircuitPlanCommandDict
 from qmedoid.cli.options import (
     DEVICE,
@@ -38,6 +36,7 @@ from qmedoid.cli.output import (
     tell,
 )
 from qmedoid.exceptions import ParameterError
+from qmedoid.markup.charts import label
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import printable
@@ -72,8 +71,8 @@ def export(
     json: Json = False,
     row: Annotated[int | None, option(DEVICE, "N", "Row of the table, counted from 0.", min=0)] = None,
     format: Annotated[
-        Literal["qpy", "qasm", "qasm2", "text"],
-        option(OUTPUT, "FORMAT", "What to write: qpy, qasm (OpenQASM 3), qasm2 (of a record) or text (a drawing)."),
+        Literal["qpy", "qasm", "text"],
+        option(OUTPUT, "FORMAT", "What to write: qpy, qasm (OpenQASM 3) or text (a drawing)."),
     ] = "text",
     which: Annotated[
         Literal["auto", "variational", "swap-test", "interference"],
@@ -94,7 +93,7 @@ def export(
 
     What is written says how its outcomes become a probability or a distance.
     """
-    from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm2_text, qasm_text, qpy_bytes
+    from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm_text, qpy_bytes
 
     if (table is None) != (row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
@@ -110,7 +109,7 @@ def export(
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:
-        text = {"qasm": qasm_text, "qasm2": qasm2_text, "text": drawing}[format](circuit)
+        text = qasm_text(circuit) if format == "qasm" else drawing(circuit)
         content = (text.rstrip("\n") + "\n").encode()
     if output != "-":
         if not force:
@@ -127,16 +126,6 @@ def export(
         sys.stdout.buffer.flush()
 
 
-def shot_count(text: str) -> int | str:
-    """A number of shots, or ``auto``: the parser of the option."""
-    # A default is parsed, too, and may be a number.
-    if str(text) == "auto":
-        return "auto"
-    if not str(text).isascii() or not str(text).isdigit() or int(text) < 1:
-        raise typer.BadParameter(f"Shots are a whole number above 0, or auto. Got {text!r} instead.")
-    return int(text)
-
-
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions(ReadingOptions):
     """Records that are measured, and how."""
@@ -151,12 +140,7 @@ class MeasureOptions(ReadingOptions):
             "Where circuits run: simulator, a fake device such as fake_torino, or a device of the service.",
         ),
     ] = "simulator"
-    shots: Annotated[
-        Any, option(DEVICE, "N|auto", "Shots of each circuit; auto takes more for small margins.", parser=shot_count)
-    ] = 4096
-    budget: Annotated[
-        int | None, option(DEVICE, "SHOTS", "Mean shots of a circuit that --shots auto keeps to. Default: 4096.", min=1)
-    ] = None
+    shots: Annotated[int, option(DEVICE, "N", "Shots of each circuit.", min=1)] = 4096
     circuit: Annotated[
         Literal["interference", "compact_swap"],
         option(DEVICE, "CIRCUIT", "Circuit of a test: interference, or the paper's compact_swap."),
@@ -191,14 +175,13 @@ def plan(options: MeasureOptions) -> None:
     Circuits, shots, jobs and time on a device, and how sure the decisions will be.
     """
     from qmedoid.quantum import as_device, plan_measurement
-    from qmedoid.quantum.runs.page import planned, where
 
     loaded, columns, settings = _read(options)
     device = as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
     made = plan_measurement(loaded.model, columns, device, settings)
     for one in made.notes:
         note(one)
-    document: CircuitPlanCommandDict = {"where": where(made.device), "plan": planned(made)}
+    document: CircuitPlanCommandDict = {"where": made.device.place, "plan": made.summary()}
     if options.json:
         print_json(document)
         return
@@ -260,10 +243,8 @@ def _read(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "Measureme
     """A model, the records that are measured, and how."""
     from qmedoid.quantum import MeasurementSettings, read_records
 
-    if options.budget is not None and options.shots != "auto":
-        raise ParameterError("--budget is what --shots auto keeps to: give both, or neither.")
-    given = {one.name: getattr(options, one.name, None) for one in fields(MeasurementSettings)}
-    settings = MeasurementSettings(**{name: value for name, value in given.items() if value is not None})
+    names = {one.name for one in fields(MeasurementSettings)} & {one.name for one in fields(options)}
+    settings = MeasurementSettings(**{name: getattr(options, name) for name in names})
     keep_pandas_away()
     loaded = load_file(options.model)
     with reading_bar("reading") as progress:
@@ -281,8 +262,6 @@ def _read(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "Measureme
 
 def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     """The plan as a line and two tables."""
-    from qmedoid.quantum.runs.page import duration
-
     found = document["plan"]
     expected, trained = found["expected"], found["trained_circuit"]
     yield _headline(document)
@@ -298,7 +277,7 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
         f"circuits of known pairs{'' if trained is None else ' and inputs'}": f"{found['calibration_circuits']:,}",
         "jobs": f"{found['jobs']:,}",
         "shots in all": f"{found['total_shots']:,}",
-        "time on a device, about": duration(found["device_seconds"]),
+        "time on a device, about": _duration(found["device_seconds"]),
         "expected rms error of s": _figure(expected["overlap_rms_error"]) if found["shapes"] else None,
         "expected rms error of the trained circuit's values": _figure(expected["value_rms_error"]),
         "expected rms error of margins": _figure(expected["margin_rms_error"]),
@@ -312,6 +291,12 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
             for one in found["shapes"]
         ]
         yield grid(names, rows, left=())
+
+
+def _duration(seconds: float) -> str:
+    """A time in the unit that it is read in."""
+    unit, size = ("s", 1) if seconds < 120 else ("min", 60) if seconds < 7200 else ("h", 3600)
+    return f"{label(seconds / size)} {unit}"
 
 
 def _figure(error: float | None) -> str | None:
@@ -347,7 +332,7 @@ def _run_parts(document: Mapping[str, Any]) -> Iterator[Any]:
 
 def _headline(document: Mapping[str, Any]) -> str:
     found = document["plan"]
-    shots = "shots by margins" if found["shots"] == "auto" else f"{found['shots']:,} shots of each circuit"
+    shots = f"{found['shots']:,} shots of each circuit"
     how = f"{found['circuit'].replace('_', ' ')}, {_REGISTERS[found['register']]}"
     if found["trained_circuit"] is not None:
         how = f"{how}, then the trained circuit" if found["shapes"] else "the trained circuit alone"

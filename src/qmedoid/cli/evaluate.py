@@ -10,7 +10,7 @@ from qmedoid.cli.outcome import print_classes, print_figures, report_cells
 from qmedoid.cli.output import note, print_budgets, print_json, reading_bar, show, tell_cut
 from qmedoid.cli.score import settings_of
 from qmedoid.exceptions import ParameterError
-from qmedoid.model.cut import budget_dict, budget_of, budgets_on_rows
+from qmedoid.model.operating_point import budget_dict, budget_of, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.report.verdict import verdict
 from qmedoid.spelling import printable

@@ -1,6 +1,6 @@
 """``qmedoid explain``: one decision in words, by column, and beside the most similar real rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ from qmedoid.cli.output import grid, note, print_json, show
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation
-from qmedoid.explain.sentences import change_texts, term_text, toward_text
+from qmedoid.explain.sentences import flip_texts, term_text, toward_text
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, effect_text
 from qmedoid.model.operating_point import probability
 from qmedoid.model.storage.atomic import atomic_file, check_target
@@ -135,11 +135,7 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
         "",
     ]
     lines += [one["sentence"] for one in made["similar"]]
-    tables, flips = [_columns(made)], []
-    for flip in made["flips"]:
-        changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
-        chance = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
-        flips.append((", ".join(changes), cell_text(flip["prediction"]), chance))
+    tables, flips = [_columns(made)], [flip_texts(one) for one in made["flips"]]
     if flips:
         grid_of_flips = grid(("change", "called", "its probability"), flips, left=(0, 1))
         tables.append(("Smallest changes that turn the decision", grid_of_flips))
@@ -151,7 +147,7 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
         of_class = f"{classes.count(made['prediction'])} are {class_name(made['prediction'], made['target'])}"
         unknown = f", {classes.count(None)} of no known class" if None in classes else ""
         said = f"{of_class}{unknown}." if {*classes} - {None} else "the classes are not known."
-        lines.append(f"Of the {len(classes)} nearest of {known['rows']:,} known rows {said}")
+        lines.append(f"Of the {len(classes)} most similar of {known['rows']:,} known rows {said}")
     show(*lines, *(part for title, table in tables for part in ("", title, table)))
 
 
@@ -184,21 +180,19 @@ def _level(value: float, *, odds: bool) -> str:
 
 def _sum(made: Mapping[str, Any]) -> Titled:
     """The exact sum: groups of encoded columns and terms add up to the margin."""
-    groups, neighbors, rest = made["groups"], made.get("neighbors", []), made["rest"]["groups"]
-    by_record = bool(neighbors) or any("records" in group for group in groups)
+    groups, rest = made["groups"], made["rest"]["groups"]
     unit = "log-odds" if "probabilities" in made else "score"
     title = f"The exact sum for {toward_text(made)}, in {unit}: columns that are measured together, then the rest"
-    table = grid(("part", unit, *(["most of it from"] if by_record else [])), (), left=(0, 2))
+    table = grid(("part", unit), ())
     for group in groups[:_GROUPS]:
-        strongest = [_strongest(group.get("records", []))] if by_record else []
-        table.add_row(_group(group), f"{group['contribution']:+.6f}", *strongest)
+        table.add_row(_group(group), f"{group['contribution']:+.6f}")
     count = len(groups[_GROUPS:]) + rest["count"]
     if count:
         added = sum(group["contribution"] for group in groups[_GROUPS:]) + rest["contribution"]
         table.add_row(f"{count} more groups", f"{added:+.6f}")
     for name, value in made["terms"].items():
         if value:
-            table.add_row(name, f"{value:+.6f}", *([_strongest(neighbors)] if name == "neighbors" else []))
+            table.add_row(name, f"{value:+.6f}")
     table.add_section()
     table.add_row("margin: what is above the threshold", f"{made['margin']:+.6f}")
     return title, table
@@ -211,11 +205,3 @@ def _group(group: Mapping[str, Any]) -> str:
         return (f"{columns[0]}: " if len(columns) == 1 else "") + printable(group["name"])
     more = len(columns) - _COLUMNS
     return ", ".join(columns[:_COLUMNS]) + (f" and {more} more" if more > 0 else "")
-
-
-def _strongest(records: Sequence[Mapping[str, Any]]) -> str:
-    """The training rows that contribute most to a part."""
-    texts = [
-        f"row {one['training_row']} ({printable(one['class'])}): {one['contribution']:+.4f}" for one in records[:2]
-    ]
-    return ", ".join(texts)

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pyarrow as pa
-
 from qmedoid._version import __version__
 from qmedoid.cli.fitting import (
     cross_validate,
@@ -53,7 +51,6 @@ from qmedoid.model.storage.model_file import SUFFIX, model_bytes, read_model, sa
 from qmedoid.report.summary import check_output
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.dataset import Dataset, Folds, check_group_type, check_names
-from qmedoid.tables.roles import refuse_units
 from qmedoid.tables.source import TableSource
 
 if TYPE_CHECKING:
@@ -272,8 +269,7 @@ def _open_for_fit(options: FitOptions, output: Path) -> Iterator[tuple[TableSour
 @contextmanager
 def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small: bool) -> Iterator[Passes | None]:
     """What fits a table in passes; summaries of finished partitions are removed once the model is there."""
-    from qmedoid.large.fit import fit_in_passes
-    from qmedoid.large.fit_sample import dataset_digest
+    from qmedoid.large.fit import dataset_digest, fit_in_passes
     from qmedoid.large.passes import count_rows
     from qmedoid.large.runner import SummaryFolder, file_runner, file_table
     from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
@@ -326,12 +322,6 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
             note(one)
         if len(counted.notes) > _MOST_NOTES:
             note(f"{len(counted.notes) - _MOST_NOTES:,} more such notes about the files are left out.")
-        if source.is_text:
-            first = next(iter(source.batches(types=dict.fromkeys(source.names, pa.string()))), None)
-            if first is not None:  # rows of units below the header are refused, as in a fit in memory
-                from qmedoid.tables.text_types import infer_types
-
-                refuse_units(infer_types(pa.table(first), source.decimal, ()), settings.all_roles, source.first_row)
         given = {name: value for name, value in vars(options).items() if name not in _CHANGES_NO_MODEL}
 
         def fit(classifier: Any, limit: TimeLimit) -> "InPasses":

@@ -16,21 +16,16 @@ from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.model.model import Decisions, Model
 from qmedoid.spelling import number_of
-from qmedoid.tables.cells import read
 from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds
-from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.documents import EvaluationDict
-from qmedoid.tables.encode import note_grouped
+from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.evaluating import labeled_report
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import ROLES, Role, check_roles, read_roles_file
-from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.roles import ROLES, Role, check_missing, check_roles, read_roles_file
 from qmedoid.tables.scoring import decide_batch
-from qmedoid.tables.sentinels import check_missing
 from qmedoid.tables.source import TableSource, open_table
-from qmedoid.tables.text_types import grouped_columns, median_size
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
@@ -225,12 +220,6 @@ def held_out_report(
     difference = compare_columns(model.contract, data.table.schema)
     table = data.table
     decided, _ = decide_batch(model, table, issues, tally)
-    # Columns in which every point may part thousands.
-    grouped = {
-        name: (example, median_size(read(data.table[name], "number").values))
-        for name, example in grouped_columns(data.table).items()
-    }
-    note_grouped(issues, model, grouped)
     replace(difference, issues=issues).raise_or_warn("warn", subject=f"{what} not like the training rows")
     codes = data.target.codes_in(model.decision.classes)
     report = labeled_report(model, codes, decided, row_hashes(model, table))

@@ -143,8 +143,8 @@ def effect(
     )
     rows = []
     for one in (*found.bins, *([found.missing] if found.missing else [])):
-        numbers = [*(odds_text(one.mean) for _ in odds), *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90))]
-        rows.append((printable(one.value), f"{one.rows:,}", *numbers))
+        means = [*(odds_text(one["mean"]) for _ in odds), f"{one['mean']:+.4f}"]
+        rows.append((printable(one["value"]), f"{one['rows']:,}", *means, f"{one['p10']:+.4f}", f"{one['p90']:+.4f}"))
     show(grid((printable(found.column), "rows", *odds, "mean", "10 %", "90 %"), rows))
     if found.kept < found.rows:
         tell(f"note: {found.kept:,} of {found.rows:,} rows were drawn at random.")

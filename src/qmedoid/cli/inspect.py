@@ -6,11 +6,11 @@ import numpy as np
 
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
 from qmedoid.cli.options import Budgets, Json, ModelPath, command, listed
-from qmedoid.cli.output import note, plain_console, print_budgets, print_json
+from qmedoid.cli.output import plain_console, print_budgets, print_json
 from qmedoid.model.contract import Levels
-from qmedoid.model.cut import budget_dict
 from qmedoid.model.importance import by_importance
 from qmedoid.model.model import Model
+from qmedoid.model.operating_point import budget_dict
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.report.verdict import verdict
@@ -55,8 +55,6 @@ def run(model: ModelPath, *, json: Json = False, budgets: Budgets = None) -> Non
             console.print(printable(sentence))
         console.print()
     console.print(Markdown(card))
-    if card != loaded.card:
-        note("card.md in the file differs from this card: another version wrote it, or it was changed.")
 
 
 def _summary(loaded: ModelFile) -> InspectDict:

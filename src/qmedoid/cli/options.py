@@ -114,7 +114,7 @@ Text = str | None
 Number = float | None
 Names = list[str] | None
 Table = Annotated[
-    str, argument("TABLE", "CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a pattern, or - for a pipe.")
+    str, argument("TABLE", "CSV, Parquet, Feather or xlsx: a file, a folder, a pattern, or - for a pipe.")
 ]
 ModelPath = Annotated[Path, argument("MODEL", "File of a saved model.")]
 Row = Annotated[int, option(RESULTS, "N", "Row of the table, counted from 0.", min=0)]
@@ -158,7 +158,7 @@ class ReadingOptions:
 
     def open(self, model: "Model", table: str, **how: Any) -> "TableReading":
         """A table as a model reads it."""
-        from qmedoid.tables.score_settings import ScoreSettings
+        from qmedoid.tables.results import ScoreSettings
         from qmedoid.tables.scoring import TableReading
 
         settings = ScoreSettings(on_mismatch=self.on_mismatch, delimiter=self.delimiter, decimal=self.decimal)

@@ -14,9 +14,8 @@ from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import some_of
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
-from qmedoid.model.cut import curve_rows
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.operating_point import OperatingSummary, cut_in_words
+from qmedoid.model.operating_point import OperatingSummary, curve_rows, cut_in_words
 from qmedoid.report.verdict import alert_ceiling, verdict
 from qmedoid.spelling import printable
 from qmedoid.tables.evaluating import report_notes

@@ -29,7 +29,6 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.report.documents import ReportDict
-from qmedoid.report.findings import check_codes
 from qmedoid.report.reading import MOST_SAMPLED, Looked, look_at_data, look_at_file
 from qmedoid.report.summary import Report, ReportSettings, check_output, summarize, write_report
 from qmedoid.spelling import printable
@@ -86,11 +85,10 @@ def run(
     keep_pandas_away()
     if cost is not None and not 0 < cost < float("inf"):
         raise ParameterError(f"--cost must be a number above 0. Got {cost:g} instead.")
-    check_codes(without := tuple(listed(ignore)))
     if table is None and (baselines or stability is not None):
         asked = "--baselines" if baselines else "--stability"
         raise ParameterError(f"{asked} needs a table with classes: qmedoid report MODEL TABLE {asked} …")
-    settings = ReportSettings(cost=cost, rows=rows, live=live, all_rows=all_rows, ignore=without)
+    settings = ReportSettings(cost=cost, rows=rows, live=live, all_rows=all_rows, ignore=tuple(listed(ignore)))
     output = output or (None if json else Path(model).with_suffix(".html"))
     if output is not None:
         check_output(output)
@@ -144,13 +142,13 @@ def _fits(model: Model, looked: Looked, stability: int | None, *, baselines: boo
         asked = "--baselines" if baselines else "--stability"
         raise ParameterError(f"{asked} needs a table with classes: this one has none that the model knows.")
     if baselines:
-        from qmedoid.estimators.report_fits import baselines_beside
+        from qmedoid.estimators.comparison import baselines_beside
 
         found["baselines"], notes = baselines_beside(model, looked.sample, looked.rows)
         for one in notes:
             note(one)
     if stability is not None:
-        from qmedoid.estimators.report_fits import stability_beside
+        from qmedoid.estimators.stability import stability_beside
 
         found["stability"] = stability_beside(model, looked.sample.table, looked.sample.codes, stability)
     return found
@@ -164,7 +162,7 @@ def report_fit(options: "FitOptions", model: Path, held_out: Any, comparison: "C
         looked = look_at_data(loaded.model, held_out, target=options.target, on_mismatch="warn")
         table = f"held-out rows of {Path(options.table).name}"
     if comparison is not None:
-        from qmedoid.estimators.report_fits import comparison_table
+        from qmedoid.estimators.comparison import comparison_table
 
         about = f"Fits of the same training rows, on the {comparison.n_rows:,} rows that were held out."
         baselines = comparison_table(comparison, about)

@@ -29,15 +29,14 @@ from qmedoid.exceptions import ParameterError, QMedoidError, some_of, warn
 from qmedoid.extras import require_dask
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
-from qmedoid.model.cut import budget_dict
 from qmedoid.model.model import Model
-from qmedoid.model.operating_point import Drift, OperatingSummary
+from qmedoid.model.operating_point import Drift, OperatingSummary, budget_dict
 from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import number_of, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
 from qmedoid.tables.novelty import ENOUGH_ROWS
-from qmedoid.tables.score_settings import Cut, ScoreSettings, at
+from qmedoid.tables.results import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
 

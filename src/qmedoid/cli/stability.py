@@ -7,11 +7,7 @@ from typing import Annotated, Any
 from qmedoid.cli.fitting import open_source, parse_method, read_dataset
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, command, option
 from qmedoid.cli.output import facts, grid, print_json, progress_bar, show
-from qmedoid.estimators.documents import (
-    DecisionStabilityDict,
-    GroupStabilityDict,
-    MedoidStabilityDict,
-)
+from qmedoid.estimators.documents import DecisionStabilityDict
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 
@@ -57,7 +53,18 @@ def run(options: StabilityOptions) -> None:
         print_json(report.as_dict())
         return
     show(f"{report.n_rows:,} rows, fitted again on {report.n_bootstraps} bootstrap samples of them")
-    show(*_decisions(report.decisions), *_groups(report.groups), *_medoids(report.medoids), *report.notes)
+    show(*_decisions(report.decisions))
+    groups, medoids = report.groups, report.medoids
+    if groups is not None:
+        kept, agreement = f"{groups['kept']:.3f}", f"{groups['agreement']:.3f}"
+        show(
+            f"\nGroups of columns: {groups['groups']:,} (1: the same groups; 0: no column in common).",
+            facts({"found again by a refit": kept, "agreement with the fit of all rows": agreement}),
+        )
+    if medoids is not None:
+        kept = f"{_nan(medoids['kept']):.3f}"
+        show(f"\nMedoids: {medoids['medoids']:,}.", facts({"chosen again, if the sample has the row": kept}))
+    show(*report.notes)
 
 
 def _decisions(found: DecisionStabilityDict) -> Iterator[Any]:
@@ -66,7 +73,6 @@ def _decisions(found: DecisionStabilityDict) -> Iterator[Any]:
     figures = {
         "decisions that change": f"{_nan(found['flip_rate']):.3f}{error}",
         "rows that every refit decides alike": f"{_nan(found['never_flipped']):.3f}",
-        "spread of the probability (mean standard deviation)": _known(found["mean_spread"]) or None,
     }
     yield facts(figures)
     if found["by_margin"]:
@@ -89,31 +95,6 @@ def _decisions(found: DecisionStabilityDict) -> Iterator[Any]:
             for one in found["least_stable"]
         ]
         yield grid(names, unstable)
-
-
-def _groups(found: GroupStabilityDict | None) -> Iterator[Any]:
-    if found is None:
-        return
-    yield "\nGroups of columns (1: the same groups; 0: no column in common)."
-    figures = {
-        "agreement of a refit with the fit of all rows": found["with_full_fit"],
-        "agreement of two refits": found["between_refits"],
-        "pairs of one group that stay together": found["pairs_kept"],
-        "the same by chance": found["pairs_by_chance"],
-    }
-    yield facts({name: f"{_nan(value):.3f}" for name, value in figures.items()})
-
-
-def _medoids(found: MedoidStabilityDict | None) -> Iterator[Any]:
-    if found is None:
-        return
-    yield f"\nMedoids: {found['medoids']:,} (a distance of 1 is that between two rows of the class)."
-    figures = {
-        "chosen again, if the sample has the row": found["kept"],
-        "if not, distance to the nearest new medoid": found["moved"],
-        "the same if medoids were drawn at random": found["by_chance"],
-    }
-    yield facts({name: f"{_nan(value):.3f}" for name, value in figures.items()})
 
 
 def _nan(value: float | None) -> float:

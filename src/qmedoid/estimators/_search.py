@@ -9,10 +9,10 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.inputs import check_size, column_label, given_weights
 from qmedoid.estimators.parameters import CV, FLAG, NONE, PAIR, SEED, SHARE, Constraint, choice, class_weights, whole
+from qmedoid.estimators.time_limit import FitReport
 from qmedoid.exceptions import ConstantColumnWarning, DataError, InterruptedWarning, warn
 from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
 from qmedoid.geometry.groups import (
@@ -26,7 +26,7 @@ from qmedoid.geometry.groups import (
 )
 from qmedoid.geometry.overlap import ANGLE_KINDS
 from qmedoid.geometry.scaling import SCALING_KINDS
-from qmedoid.kernels.search import is_built
+from qmedoid.kernels.backend import compiled
 from qmedoid.methods.nearest.fit import Selected, select_models
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import (
@@ -211,7 +211,7 @@ def search_models(
     sizes, passes = _sizes_within(groups, estimator.subset_sizes), estimator.max_passes
     options = multiplier_options(estimator.score_weight, train.codes, data.classes)
     report.begin(len(sizes) * passes * len(groups.anchors))
-    objective = IncrementalObjective if is_built() else RebuildObjective
+    objective = IncrementalObjective if compiled("search") else RebuildObjective
     found = coordinate_descent(
         objective(folds, settings, alpha=settings.search_alpha, multipliers=options[0]),
         groups.members,

@@ -2,41 +2,21 @@
 
 from typing import Annotated, NotRequired, TypedDict
 
-from qmedoid.metrics.agreement import MarginBinDict
-from qmedoid.metrics.classification import CalibrationErrorDict
+from qmedoid.metrics.classification import CalibrationErrorDict, MarginBinDict
 from qmedoid.metrics.intervals import IntervalDict
-from qmedoid.model.documents import Label, Notes, OfClassDict, OperatingDict
+from qmedoid.model.documents import Label, Notes, OperatingDict
 from qmedoid.tables.documents import NoveltyDict
 
 
-class StableGroupDict(TypedDict):
-    columns: Annotated[list[str], "Encoded columns."]
-    kept: Annotated[float, "Share of the refits that have it."]
-    best_match: Annotated[float, "Mean agreement with the most similar group."]
-
-
 class GroupStabilityDict(TypedDict):
-    with_full_fit: Annotated[float, "Agreement of a refit with the fit of all rows."]
-    between_refits: Annotated[float, "Agreement of two refits."]
-    pairs_kept: Annotated[float | None, "Pairs of columns in one group that are so again."]
-    pairs_by_chance: Annotated[float, "The same for any two columns."]
-    groups: Annotated[list[StableGroupDict], "Each group."]
-
-
-class StableMedoidDict(OfClassDict):
-    row: Annotated[int, "Row of the table, from 0."]
-    present: Annotated[int, "Samples that held it."]
-    kept: Annotated[float | None, "Share of these that chose it again."]
-    moved: Annotated[float | None, "Distance to the nearest new one otherwise."]
-    by_chance: Annotated[float, "The same for medoids drawn at random."]
+    groups: Annotated[int, "Groups of columns of the fit of all rows."]
+    kept: Annotated[float, "Mean share of the refits that have one of them."]
+    agreement: Annotated[float, "Agreement of a refit with the fit of all rows; 1 is the same groups."]
 
 
 class MedoidStabilityDict(TypedDict):
     medoids: Annotated[int, "Medoids of the fit of all rows."]
     kept: Annotated[float | None, "Share chosen again where the sample has them."]
-    moved: Annotated[float | None, "Distance to the nearest new one otherwise; 1 is that of two rows of the class."]
-    by_chance: Annotated[float | None, "The same for medoids drawn at random."]
-    each: NotRequired[Annotated[list[StableMedoidDict], "Each medoid, unless they are many."]]
 
 
 class UnstableRowDict(TypedDict):
@@ -47,7 +27,6 @@ class UnstableRowDict(TypedDict):
     flip_rate: Annotated[float, "Share of the refits that decide otherwise."]
     n_votes: Annotated[int, "Refits without the row."]
     margin: Annotated[float | None, "Margin of the fit of all rows."]
-    spread: Annotated[float | None, "Standard deviation of the probability."]
 
 
 class DecisionStabilityDict(TypedDict):
@@ -56,7 +35,6 @@ class DecisionStabilityDict(TypedDict):
     never_flipped: Annotated[float | None, "Share of the rows that no refit decides otherwise."]
     rows_without_votes: Annotated[int, "Rows that every sample held."]
     by_margin: Annotated[list[MarginBinDict] | None, "Flip rate by fifths of the margin."]
-    mean_spread: Annotated[float | None, "Mean standard deviation of probabilities."]
     least_stable: Annotated[list[UnstableRowDict], "Rows of the highest flip rates."]
 
 

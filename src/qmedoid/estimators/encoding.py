@@ -33,8 +33,8 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.model.contract import DATE_PARTS, Column, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
+from qmedoid.tables.arrow import number_blocks
 from qmedoid.tables.encode import date_part, encode_column
-from qmedoid.tables.number_blocks import number_blocks
 
 CROSS_FITS = 5
 """Folds of the shares: a training row is described by the rows of the other folds."""

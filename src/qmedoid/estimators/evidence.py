@@ -5,10 +5,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Codes
-from qmedoid.estimators._methods import MethodClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import AUTO, Constraint, class_weights, whole
+from qmedoid.estimators.recipes import MethodClassifier
 from qmedoid.estimators.time_limit import Progress, is_time_for
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
@@ -36,12 +35,9 @@ class EvidenceClassifier(MethodClassifier):
     n_terms : int or "auto", default="auto"
         Number of terms aimed at; the cost of a fit grows with its square. ``"auto"`` is 1,500.
     class_weight : mapping, "balanced" or None, default=None
-        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
-        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
-        For two classes, the threshold: see `MedoidClassifier`.
     cv : int, splitter, iterable or None, default=None
         Folds whose held-out rows calibrate the scores and set thresholds. None takes leave-one-out scores.
     refit : bool, default=True
@@ -59,20 +55,13 @@ class EvidenceClassifier(MethodClassifier):
         The λ that was chosen.
     path_ : RidgePath
         Leave-one-out errors along the λ that were tried.
-    threshold_ : float
-        Probability of the second of two classes above which a record is called so.
-    expected_ : OperatingSummary or None
-        For two classes: the threshold with precision, recall and alert rate on held-out rows.
+    threshold_, expected_ : float, OperatingSummary or None
+        For two classes: the operating point, with precision, recall and alert rate on held-out rows.
     feature_importances_ : ndarray of shape (M,)
-        Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
-        log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
-        which has seen the rows, has the contributions.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     See Also
     --------
-    MedoidClassifier : takes raw tables, and this classifier as ``method=``.
+    MedoidClassifier : takes raw tables, and this classifier as ``method=``; says more of common parameters.
 
     Examples
     --------
@@ -85,6 +74,7 @@ class EvidenceClassifier(MethodClassifier):
 
     method_name = "evidence"
     carries_factors = True
+    least_rows = 0
 
     def __init__(
         self,
@@ -122,11 +112,6 @@ class EvidenceClassifier(MethodClassifier):
         "n_triples": whole(0),
         "n_terms": whole(1) | AUTO,
     }
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
-        """Whether ``method="auto"`` may choose this method: always."""
-        return True
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the fit; a study of further settings overrides this."""

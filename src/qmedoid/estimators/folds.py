@@ -9,8 +9,8 @@ import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators.inputs import WeightedRows
 from qmedoid.estimators.number_columns import number_columns
-from qmedoid.estimators.weights import WeightedRows
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import (
     equal_rows_note,
@@ -19,9 +19,10 @@ from qmedoid.geometry.row_groups import (
     group_classes,
     group_folds,
     part_of,
+    ranks,
     row_groups,
+    row_order,
 )
-from qmedoid.geometry.row_order import ranks, row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.schema import renumbered
 
@@ -192,25 +193,6 @@ def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None, row_num
     ]
     _warn_shared(splits, groups)
     return splits
-
-
-def sampled_rows(
-    strata: Codes, rng: np.random.Generator, *, with_replacement: bool, groups: Codes | None = None
-) -> Codes:
-    """Rows of a sample, rising: as many of each class as there are, with replacement, or half of them, rounded up.
-
-    Where rows belong together, whole groups are drawn.
-    """
-    if groups is not None:
-        chosen = sampled_rows(group_classes(groups, strata), rng, with_replacement=with_replacement)
-        times = np.bincount(chosen, minlength=groups.max() + 1)
-        return np.repeat(np.arange(len(groups)), times[groups])
-    drawn = []
-    for stratum in np.unique(strata):
-        rows = np.flatnonzero(strata == stratum)
-        size = len(rows) if with_replacement else (len(rows) + 1) // 2
-        drawn.append(rng.choice(rows, size=size, replace=with_replacement))
-    return np.sort(np.concatenate(drawn))
 
 
 def splits_of_part(cv: Any, rows: Codes, n_rows: int) -> Any:

@@ -1,8 +1,8 @@
-"""Tables, targets, class weights and row groups as estimators take them; errors name the column and the row."""
+"""Tables, targets and weights as estimators take them; errors name the column and the row."""
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.part import LARGEST
 from qmedoid.spelling import did_you_mean
+from qmedoid.tables.targets import Target
 
 SMALLEST = 1e-150
 """Columns without a value of at least this size have squares that vanish, unless they are scaled."""
@@ -28,6 +29,10 @@ one_blas_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 The kernels keep their own threads; they are parallel over outputs only.
 """
 
+MOST_COPIES = 10
+"""Whole weights are copies of rows up to so many times the rows of a table; beyond, they are factors."""
+# Weights that differ by less than this share are equal.
+_SAME = 1e-12
 # How NumPy, pandas and polars say that a column holds text, categories or dates.
 _NOT_NUMBERS = ("could not convert", "could not be promoted", "cannot be converted")
 
@@ -208,15 +213,16 @@ def class_codes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], Codes]:
     return classes, codes.astype(np.intp)
 
 
-def known_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Codes:
-    """The number of the class of every validation row; classes that the training rows do not have are refused."""
-    unknown = sorted(set(labels.tolist()) - set(classes.tolist()), key=str)
-    if unknown:
+def known_codes(target: Target, classes: npt.NDArray[Any]) -> Codes:
+    """Class codes of validation rows; classes that the training rows do not have are refused."""
+    codes: Codes = target.codes_in(classes.tolist())
+    if (codes < 0).any():
+        unknown = target.classes[np.unique(target.codes[codes < 0])].tolist()
         raise DataError(
             f"y_val holds classes that y does not: {unknown[:5]}. Validation rows must belong to the classes "
             f"{classes.tolist()[:5]} of the training rows."
         )
-    return np.searchsorted(classes, labels).astype(np.intp)
+    return codes
 
 
 def _missing_rows(values: npt.NDArray[Any]) -> Codes:
@@ -260,3 +266,86 @@ def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any], name:
                 f"Got {weight!r} for class {label!r} instead."
             )
     return 1.0 / np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])
+
+
+class WeightedRows(NamedTuple):
+    """The rows that a fit goes over, and what each of them counts.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (m,)
+        Row numbers of the table: those without weight are left out, those that are copies occur several times.
+    factors : ndarray of shape (m,) or None
+        Weights of mean 1; None where every row counts as one.
+    n_given : int
+        Rows of the table.
+    """
+
+    rows: Codes
+    factors: Array | None
+    n_given: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every row of the table counts as one."""
+        return self.factors is None and np.array_equal(self.rows, np.arange(self.n_given))
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether a row occurs several times."""
+        return len(np.unique(self.rows)) < len(self.rows)
+
+
+def weighted_rows(sample_weight: Any, class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> WeightedRows:
+    """Rows and factors of a fit, from weights of rows and of classes."""
+    n = len(codes)
+    if sample_weight is None and class_weight is None:
+        return WeightedRows(np.arange(n), None, n)
+    weights = np.ones(n) if sample_weight is None else check_weights(sample_weight, n)
+    kept = np.flatnonzero(weights)
+    if class_weight is not None:
+        weights = weights * loss_weights(class_weight, codes, classes, weights)[codes]
+    rows, weights = kept, weights[kept]
+    if (weights == np.round(weights)).all() and weights.sum() <= MOST_COPIES * len(rows):
+        return WeightedRows(np.repeat(rows, weights.astype(np.intp)), None, n)
+    factors = weights / weights.mean()
+    return WeightedRows(rows, None if np.ptp(factors) <= _SAME else factors, n)
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Array:
+    """Weights of rows as numbers; raise for the first that is none, below 0 or not finite, and where all are 0."""
+    try:
+        weights = np.array(column_or_1d(sample_weight), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"sample_weight must be one number for every row: {error}") from error
+    if len(weights) != n_rows:
+        raise DataError(f"X has {n_rows} rows and sample_weight has {len(weights)}: pass one weight for every row.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise DataError(
+            f"sample_weight contains {weights[bad[0]]:g}, first at row {bad[0]} ({len(bad)} of {n_rows} rows). A "
+            "weight says how many rows a row stands for: pass numbers from 0 up; rows of weight 0 are left out."
+        )
+    if not weights.any():
+        raise DataError("sample_weight is zero for all rows: at least 2 rows need a weight above 0.")
+    return weights
+
+
+def classes_of(classes: npt.NDArray[Any], codes: Codes, rows: Codes) -> tuple[npt.NDArray[Any], Codes]:
+    """Classes of some rows, and the number of the class of each row."""
+    found, again = np.unique(codes[rows], return_inverse=True)
+    if len(found) < 2:
+        raise DataError(
+            f"The rows with a weight above 0 are of one class only, {classes.tolist()[found[0]]!r}: a classifier needs "
+            "records of at least 2 classes."
+        )
+    return classes[found], again.astype(np.intp)
+
+
+def refuse_factors(factors: Array | None, who: str) -> None:
+    """Raise where weights are no whole numbers."""
+    if factors is not None:
+        raise ParameterError(
+            f"{who} takes weights that are copies of rows: whole numbers, at most {MOST_COPIES} times as many in all "
+            "as there are rows. Round sample_weight and class_weight to such, or use another method."
+        )

@@ -10,20 +10,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
-from qmedoid.estimators._fitted import plain_parameters
-from qmedoid.estimators._methods import Recipe, fit_model, recipe_of
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators.inputs import check_target, column_names, one_blas_thread
+from qmedoid.estimators._fitted import ProbabilisticClassifier, plain_parameters
+from qmedoid.estimators.inputs import check_target, one_blas_thread
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.raw_tables import (
-    RowReader,
     dataset_of,
     encoded_rows,
     held_out_rows,
-    number_places,
+    read_rows,
     read_table,
 )
-from qmedoid.estimators.recipes import RECIPES, recipe_class
+from qmedoid.estimators.recipes import RECIPES, Recipe, recipe_class
+from qmedoid.estimators.refining import fit_model, recipe_of
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.effect import N_BINS, Effect
@@ -46,8 +44,7 @@ class MedoidClassifier(ProbabilisticClassifier):
     Takes data frames, Arrow tables, dicts of columns or arrays: numbers, categories, truth values, dates and missing
     cells. Finds out what the columns are, leaves row numbers and empty columns out, and encodes the others. A method
     then scores each class by statements about training rows, and its out-of-fold scores are calibrated. A variational
-    circuit on contrastive deltas refines the scores of some records if that is asked for, or, for rare events and the
-    nearest medoid, if it makes held-out rows likelier.
+    circuit on contrastive deltas refines the scores of all or some records if `refine` says so.
 
     Parameters
     ----------
@@ -63,10 +60,8 @@ class MedoidClassifier(ProbabilisticClassifier):
         How circuits are built and trained; None takes the defaults.
     refine : {"auto", "always", "never"} or float, default="auto"
         Which records the circuit decides. A number is the share of the records, those of the smallest margin over the
-        training rows. ``"auto"`` is ``"never"`` for evidence and sums. For rare events it is the 0.5 % likeliest to be
-        one, if that makes held-out rows likelier by more than a standard error. For the nearest medoid it is
-        ``"always"`` for tables of at least 10,000 rows whose rarest class has at most 5 %; on other tables of at least
-        1,000 rows 0.1 under the same condition; else ``"never"``.
+        training rows. ``"auto"`` is the rule of the paper: ``"always"`` for the nearest medoid on tables of at least
+        10,000 rows whose rarest class has at most 5 %, and ``"never"`` otherwise.
     residual : bool or "auto", default="auto"
         Whether the circuit corrects the log-odds of the method instead of replacing them. ``"auto"`` corrects
         evidence, sums and rare events, and replaces the nearest medoid.
@@ -125,29 +120,21 @@ class MedoidClassifier(ProbabilisticClassifier):
     estimator_ : EvidenceClassifier, RareEventClassifier, SumClassifier or NearestMedoidClassifier
         The estimator of the method, fitted on encoded columns; the medoids of its `model_` are those that decide.
     refinement_ : {"none", "selective", "always"}
-        Which records the circuit decides.
+        Which records the circuit decides: those of a calibrated margin, in log-odds, up to `margin_`.
     variational_ : VariationalClassifier or None
         The circuit of the best model as an estimator fitted on deltas, with its loss curve, the scores of the grid and
         `circuit()`; None where the method decides everything.
     model_ : Model
-        Everything that is learnt: parts, their weights, calibration, circuit, decision, contract and encodings.
-    margin_ : float
-        Records whose calibrated margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none,
-        all.
+        Everything that is learned: parts, their weights, calibration, circuit, decision, and the columns with their
+        encodings, which are also `contract_`, `encodings_` and `encoded_names_`.
     class_priors_ : ndarray of shape (C,)
         Class frequencies that the probabilities are made for, in the order of `classes_`; see `prior_shift`.
-    expected_ : OperatingSummary or None
-        For two classes: the threshold with precision, recall and alert rate on held-out rows, with 95 % intervals.
-    threshold_ : float
-        Probability of the positive class above which a record is called so; 0.5 without an operating point.
+    threshold_, expected_ : float, OperatingSummary or None
+        For two classes: the threshold, with precision, recall and alert rate on held-out rows and 95 % intervals.
     held_out_scores_ : ndarray
         Quality of each candidate of the method (several only of the nearest medoid) on held-out rows: the metric of
         the operating point (of more than two classes without their biases), or the mean log-likelihood. The same rows
         chose configuration, α and calibration, so on small tables it is more than new rows will show.
-    contract_ : Contract
-        The columns with their kinds, and those that were left out.
-    encodings_ : tuple of Encoding
-        How each column becomes numbers; `encoded_names_` are the names of these.
     medoid_records_ : list of dict
         The medoids of the best model as rows of the training table.
     notes_ : list of str
@@ -156,8 +143,6 @@ class MedoidClassifier(ProbabilisticClassifier):
         Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
         log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
         which has seen the rows, has the contributions. 0 for columns that were left out; see `importances`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     See Also
     --------
@@ -339,18 +324,11 @@ class MedoidClassifier(ProbabilisticClassifier):
         if (X_val is None) != (y_val is None) and not isinstance(X_val, Dataset):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
         data = dataset_of(self, X, y, groups, sample_weight)
-        if X_val is not None and (data.weights is not None or self.class_weight is not None):
-            raise ParameterError(
-                "Weights of rows and classes do not go with X_val: leave it out, and cross-validation judges "
-                "by weighted rows."
-            )
-        reader = RowReader(self)
-        rows = reader.read(data, None if X_val is None else held_out_rows(self, X_val, y_val))
+        rows = read_rows(self, data, None if X_val is None else held_out_rows(self, X_val, y_val))
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
         recipe, fits, scores = fit_model(self, rows.data, rows.splits, context)
         best = fits[0]
         decision, curve = self._chosen_decision(rows.data, best.held_out)
-        reader.fit_notes(best, decision, rows)
         self.model_ = rows.model(
             best,
             decision,
@@ -359,11 +337,11 @@ class MedoidClassifier(ProbabilisticClassifier):
             parameters=plain_parameters(self),
             metrics={"held_out_scores": scores.tolist()},
         )
-        self.classes_, self.notes_, self.variational_ = rows.classes, reader.notes, best.circuit
+        self.classes_, self.notes_, self.variational_ = rows.classes, rows.notes, best.circuit
         self.estimator_, self.held_out_scores_ = recipe, scores
         recipe.keep(self.model_, [fit.fitted for fit in fits])
         recipe.classes_, recipe.n_features_in_ = rows.data.classes, rows.data.X.shape[1]
-        self._number_places = number_places(rows.contract, rows.encodings, column_names(self))
+        self._number_places = rows.places
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

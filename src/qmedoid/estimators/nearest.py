@@ -10,14 +10,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
-from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._fitted import FittedClassifier
-from qmedoid.estimators._methods import Recipe, Refine, is_large_and_rare
 from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.estimators.folds import TrainingTable, ordered_table, validation_order
-from qmedoid.estimators.inputs import check_target, class_codes, known_codes, one_blas_thread
+from qmedoid.estimators.inputs import (
+    check_target,
+    class_codes,
+    classes_of,
+    known_codes,
+    one_blas_thread,
+    refuse_factors,
+    weighted_rows,
+)
 from qmedoid.estimators.number_columns import fit_numbers, read_numbers
-from qmedoid.estimators.weights import classes_of, refuse_factors, weighted_rows
+from qmedoid.estimators.recipes import Recipe
+from qmedoid.estimators.time_limit import FitReport
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
 from qmedoid.geometry.groups import Configuration, FeatureKind, Groups
@@ -32,9 +39,7 @@ from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs
 from qmedoid.optimize.sweep import Sweep
-
-ENOUGH = 1_000
-"""Rows from which on a circuit is tried on a table that is not both large and imbalanced."""
+from qmedoid.tables.targets import Target
 
 
 class NearestMedoidClassifier(Recipe, FittedClassifier):
@@ -113,10 +118,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
     one_se_ : Best or None
         The best held-out macro-F1 and its standard error; None unless ``selection="one_se"`` chose.
     feature_importances_ : ndarray of shape (M,)
-        Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
-        units of the score, over at most 1,000 rows of the fit, which the model has seen.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+        Mean absolute contribution of each column to the margin, in units of the score.
 
     See Also
     --------
@@ -137,6 +139,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
     method_name = "nearest"
     default_calibration = "logistic"
     corrects_scores = False
+    refines = True
 
     def __init__(
         self,
@@ -211,19 +214,11 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n, M)
-            Numbers. Missing cells (NaN) get the median of their column, and a column that has any a second number that
-            says so. A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
-        y : array-like of shape (n,)
-            Class labels, numbers or strings.
+        X, y, groups, sample_weight
+            As of `EvidenceClassifier.fit`. Weights are whole numbers, in all at most 10 times as many as rows.
         X_val, y_val : array-like, optional
             Rows on which configurations and α are chosen instead of the folds of `cv`. Models are then fitted on X
             alone.
-        groups : array-like of shape (n,), optional
-            Rows with the same label belong together and are held out together. None takes equal rows as groups.
-        sample_weight : array-like of shape (n,), optional
-            How many rows each row stands for: whole numbers, which are copies, at most 10 times as many in all as there
-            are rows. Rows of weight 0 are left out.
         """
         allowed.check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
         table = fit_numbers(self, X)
@@ -237,7 +232,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         if X_val is not None:
             held_out = read_numbers(self, X_val, name="X_val")
             labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
-            held_codes = known_codes(labels, classes)
+            held_codes = known_codes(Target(None, *np.unique(labels, return_inverse=True)), classes)
             order = validation_order(held_out, held_codes)
             validation = held_out[order], held_codes[order]
         data = ordered_table(self, table, codes, classes, groups, weighted)
@@ -258,13 +253,6 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         self.keep(model, fits)
         report.end()
         return self
-
-    @classmethod
-    def auto_refine(cls, counts: Codes) -> Refine:
-        """What ``refine="auto"`` means: always for large tables with a rare class, never for small ones."""
-        if is_large_and_rare(counts):
-            return "always"
-        return "auto" if counts.sum() >= ENOUGH else "never"
 
     def circuit_inputs(self, kind: DeltaKind, fused: bool) -> tuple[CircuitInputs, int]:
         """What a circuit reads: deltas, with those of the angle if the score has it."""

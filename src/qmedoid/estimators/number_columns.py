@@ -17,9 +17,8 @@ from qmedoid.exceptions import DataError, some_of, warn
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.model import Record
-from qmedoid.tables.difference import Difference
+from qmedoid.tables.difference import Difference, Issues
 from qmedoid.tables.encode import encode_column
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import EMPTY
 
 

@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Codes
-from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_rare
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import FLAG, Constraint, class_weights, whole
+from qmedoid.estimators.recipes import MethodClassifier
 from qmedoid.estimators.time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
@@ -46,12 +45,9 @@ class RareEventClassifier(MethodClassifier):
     n_folds : int, default=3
         Folds of the out-of-fold scores that calibrate and set thresholds: in each, everything is fitted anew.
     class_weight : mapping, "balanced" or None, default=None
-        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
-        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
-        The threshold: see `MedoidClassifier`.
     cv : int, splitter, iterable or None, default=None
         Other folds in place of `n_folds`.
     refit : bool, default=True
@@ -66,20 +62,13 @@ class RareEventClassifier(MethodClassifier):
     weights_ : dict of str to float
         Weights of the prototypes (``"rare"``) and of the comparisons by their names.
     calibration_ : Calibration
-    threshold_ : float
-        Probability of the second class above which a record is called so.
-    expected_ : OperatingSummary
-        The threshold with precision, recall and alert rate on held-out rows.
+    threshold_, expected_ : float, OperatingSummary
+        The operating point, with precision, recall and alert rate on held-out rows.
     feature_importances_ : ndarray of shape (M,)
-        Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
-        log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
-        which has seen the rows, has the contributions.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     See Also
     --------
-    MedoidClassifier : takes raw tables, and this classifier as ``method=``.
+    MedoidClassifier : takes raw tables, and this classifier as ``method=``; says more of common parameters.
 
     Examples
     --------
@@ -96,7 +85,6 @@ class RareEventClassifier(MethodClassifier):
     carries_factors = True
     separates_rare = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
-    refined_share = 0.005
 
     def __init__(
         self,
@@ -139,16 +127,6 @@ class RareEventClassifier(MethodClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:
-        """Whether ``method="auto"`` may choose this method: for large tables where one of two classes is rare."""
-        return len(counts) == 2 and is_large_and_rare(counts)
-
-    @classmethod
-    def auto_refine(cls, counts: Codes) -> Refine:  # noqa: ARG003
-        """What ``refine="auto"`` means: held-out rows decide."""
-        return "auto"
 
     def circuit_inputs(self, kind: DeltaKind, fused: bool) -> tuple[CircuitInputs, int]:  # noqa: ARG002
         """What a circuit reads: features of the prototypes."""

@@ -13,20 +13,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._methods import Fit
 from qmedoid.estimators.encoding import Encoded, fit_encodings
 from qmedoid.estimators.folds import Splits, TrainingTable, validation_order
 from qmedoid.estimators.inputs import (
+    WeightedRows,
     check_finite,
     check_target,
+    check_weights,
     class_codes,
     column_names,
     dense,
+    known_codes,
+    weighted_rows,
 )
-from qmedoid.estimators.weights import WeightedRows, check_weights, weighted_rows
+from qmedoid.estimators.recipes import Fit
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
-from qmedoid.geometry.row_order import row_order
+from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups, row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.part import medoid_part
 from qmedoid.model.contract import Contract, Encoding
@@ -39,12 +41,9 @@ from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.dataset import Dataset, DatasetSettings
-from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import encode_batch, training_summary
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles
-from qmedoid.tables.row_hashes import remember_rows
-from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.difference import Issues, compare_columns
+from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
+from qmedoid.tables.roles import IDENTIFIERS, Role, check_missing, check_roles
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
 if TYPE_CHECKING:
@@ -55,8 +54,6 @@ _FACTORS = (
     "neighbors, symmetric trees or circuit, and its cut cannot be changed afterwards but by a probability"
 )
 _WAY_OUT = "Change the table accordingly, or fit on tables like this one."
-
-
 # Columns that a warning names.
 _NAMED = 5
 
@@ -167,21 +164,11 @@ def left_out_note(name: str, why: str) -> str:
     return f"column {name!r} was left out: {why}{hint}"
 
 
-def left_out_warning(notes: Mapping[str, str]) -> str:
-    """One message about the columns that were left out by a guess, by their notes."""
-    if len(notes) == 1:
-        note = next(iter(notes.values()))
-        return f"{note[0].upper()}{note[1:]}."
-    lines = [note.replace(f"column {name!r} was left out", f"- {name!r}", 1) for name, note in notes.items()]
-    more = [f"- and {len(lines) - _NAMED:,} more: see notes_"] if len(lines) > _NAMED else []
-    return "\n".join([f"{len(lines):,} columns were left out:", *lines[:_NAMED], *more])
-
-
 class RawRows(NamedTuple):
     """The rows of a fit: as numbers, with validation rows behind them; their split; and training rows as a dataset.
 
     The numbers are in an order of their own, the tables as they were given; the classes are in their own order, and in
-    `data` in that of their codes.
+    `data` in that of their codes. `places` are the columns of an array that are encoded as they are, if all are.
     """
 
     data: TrainingTable
@@ -192,9 +179,11 @@ class RawRows(NamedTuple):
     given: Dataset
     tables: list[pa.Table]
     classes: npt.NDArray[Any]
+    notes: list[str]
+    places: Codes | None
 
     def model(self, fit: Fit, decision: Decision, curve: HeldOutCurve | None, **about: Any) -> Model:
-        """The model of these rows, with the row numbers of the source."""
+        """The model of these rows, with the row numbers of the source; and notes on what the fit limited."""
         fitted, data, given = fit.fitted, self.data, self.given
         part = medoid_part(fitted.parts)
         assert part is not None, "a recipe fits medoids"
@@ -209,156 +198,130 @@ class RawRows(NamedTuple):
             **about,
         )  # fmt: skip
         model = replace(model, importances=training_importances(model, data.X, fit.held_out))
+        self.notes.extend(fitted.notes)
+        if data.totals is None:  # of a sample the cut is chosen later
+            self.notes.extend([] if data.weights is None else [_FACTORS])
+            expected = decision.operating
+            if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
+                _note(self.notes, seldom_note(list(decision.classes), expected.counts))
         return data.as_given(replace(model, seen=remember_rows(model, self.tables)))
 
 
-class RowReader:
-    """Reads the rows of a fit by the parameters of a classifier, and collects notes on them."""
-
-    def __init__(self, owner: "MedoidClassifier") -> None:
-        self.owner, self.notes = owner, list[str]()
-
-    def read(self, given: Dataset, validation: tuple[pa.Table, Target] | None) -> RawRows:
-        """Choose the classes, find contract and encodings, and encode the rows."""
-        if given.weights is not None and not given.weights.all():
-            given = given.take(np.flatnonzero(given.weights))
-        labels, target = self._chosen_classes(given.target)
-        weighted = weighted_rows(given.weights, self.owner.class_weight, target.codes, target.classes)
-        asked_rule(self.owner.operating_point, target.classes.tolist())
-        encoded, together, order, cells = self._fit_columns(given, target, weighted)
-        contract = Contract(encoded.columns, target.name, given.own_kinds.left_out)
-        numbers, statistics, codes = encoded.matrix, encoded.statistics, target.codes[weighted.rows[order]]
-        factors = None if weighted.factors is None else weighted.factors[order]
-        row_numbers, n_given, splits, tables = given.rows[weighted.rows[order]], given.n_source, None, [given.table]
-        if validation is not None:
-            tables.append(validation[0])
-            val_codes = _known_codes(validation[1], target.classes)
-            val_matrix = encoded_rows(tables[1], contract, encoded.encodings)
-            n_train = len(codes)
-            val_order = validation_order(val_matrix, val_codes)
-            val_matrix, val_rows = val_matrix[val_order], given.n_source + val_order
-            row_numbers, n_given = np.append(row_numbers, val_rows), n_given + len(val_matrix)
-            numbers = np.concatenate([numbers, val_matrix])
-            codes = np.concatenate([codes, val_codes[val_order]])
-            # Validation rows are held out as they are, but equal ones are one draw.
-            before = np.arange(n_train) if together is None else together
-            together = part_of(np.append(before, n_train + equal_rows(val_matrix)), np.arange(len(codes)))
-            splits = [(given.rows, np.sort(val_rows))]
-        names = contract.encoded_names(encoded.encodings)
-        same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
-        self.notes += [f"{names[place]!r} is the same in all rows once encoded" for place in same]
-        check_finite(numbers, names, row_numbers=row_numbers)
-        numbers = np.ascontiguousarray(with_equal_cells(numbers))
-        data = TrainingTable(
-            numbers,
-            codes,
-            target.classes,
-            together,
-            names,
-            True,
-            None if statistics is None else functools.partial(statistics.fold, numbers),
-            row_numbers,
-            n_given,
-            factors,
-            cells,
-            target.totals,
+def read_rows(owner: "MedoidClassifier", given: Dataset, validation: tuple[pa.Table, Target] | None) -> RawRows:
+    """Choose the classes, find contract and encodings by the parameters of a classifier, and encode the rows."""
+    if validation is not None and (given.weights is not None or owner.class_weight is not None):
+        raise ParameterError(
+            "Weights of rows and classes do not go with X_val: leave it out, and cross-validation evaluates "
+            "by weighted rows."
         )
-        return RawRows(data, splits, contract, encoded.encodings, encoded.matrix, given, tables, labels)
+    if given.weights is not None and not given.weights.all():
+        given = given.take(np.flatnonzero(given.weights))
+    notes = list[str]()
+    labels, target = _chosen_classes(owner, given.target, notes)
+    weighted = weighted_rows(given.weights, owner.class_weight, target.codes, target.classes)
+    asked_rule(owner.operating_point, target.classes.tolist())
+    encoded, together, order, cells = _fit_columns(owner, given, target, weighted, notes)
+    contract = Contract(encoded.columns, target.name, given.own_kinds.left_out)
+    numbers, statistics, codes = encoded.matrix, encoded.statistics, target.codes[weighted.rows[order]]
+    factors = None if weighted.factors is None else weighted.factors[order]
+    row_numbers, n_given, splits, tables = given.rows[weighted.rows[order]], given.n_source, None, [given.table]
+    if validation is not None:
+        tables.append(validation[0])
+        val_codes = known_codes(validation[1], target.classes)
+        val_matrix = encoded_rows(tables[1], contract, encoded.encodings)
+        n_train = len(codes)
+        val_order = validation_order(val_matrix, val_codes)
+        val_matrix, val_rows = val_matrix[val_order], given.n_source + val_order
+        row_numbers, n_given = np.append(row_numbers, val_rows), n_given + len(val_matrix)
+        numbers = np.concatenate([numbers, val_matrix])
+        codes = np.concatenate([codes, val_codes[val_order]])
+        # Validation rows are held out as they are, but equal ones are one draw.
+        before = np.arange(n_train) if together is None else together
+        together = part_of(np.append(before, n_train + equal_rows(val_matrix)), np.arange(len(codes)))
+        splits = [(given.rows, np.sort(val_rows))]
+    names = contract.encoded_names(encoded.encodings)
+    same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
+    notes += [f"{names[column]!r} is the same in all rows once encoded" for column in same]
+    check_finite(numbers, names, row_numbers=row_numbers)
+    numbers = np.ascontiguousarray(with_equal_cells(numbers))
+    data = TrainingTable(
+        numbers, codes, target.classes, together, names, is_checked=True,
+        fold_rows=None if statistics is None else functools.partial(statistics.fold, numbers),
+        row_numbers=row_numbers, n_given=n_given, weights=factors, cells=cells, totals=target.totals,
+    )  # fmt: skip
+    is_plain = all(column.kind == "number" and not column.missing_values for column in contract.columns)
+    places = None
+    if is_plain and len(names) == len(contract.columns):
+        places = np.flatnonzero(np.isin(column_names(owner), contract.names))
+    return RawRows(data, splits, contract, encoded.encodings, encoded.matrix, given, tables, labels, notes, places)
 
-    def _chosen_classes(self, target: Target) -> tuple[npt.NDArray[Any], Target]:
-        """The classes in their own order, and in that of their codes: of two the class of interest is the second."""
-        labels, counts = target.classes.tolist(), target.counts.tolist()
-        if len(labels) < 2:
-            raise DataError(
-                f"The rows of the fit are of one class only, {labels[0]!r}: a classifier needs records of at least 2."
-            )
-        for _, message in target_notes(labels, counts):
-            self.note(message)
-        point, place = self.owner.operating_point, None
-        if self.owner.positive is not None:
-            place = target.place_of(self.owner.positive)
-        elif point is not None and len(labels) == 2:
-            asked = next(iter(point)).replace("_", " ") if isinstance(point, Mapping) else "operating point"
-            place, why, is_plain = choose_positive(labels, counts, asked)
-            self.note(why, warned=not is_plain)
-        if place is not None and len(labels) > 2:
-            target, positive = target.against_rest(place), str(labels[place])
-            place = target.classes.tolist().index(positive)
-        return target.classes, target.reversed() if place == 0 else target
 
-    def note(self, note: str | None, *, warned: bool = True) -> None:
-        """Keep a note and, where it may change what is done, warn."""
-        if note is None:
-            return
-        self.notes.append(note)
+def _chosen_classes(owner: "MedoidClassifier", target: Target, notes: list[str]) -> tuple[npt.NDArray[Any], Target]:
+    """The classes in their own order, and in that of their codes: of two the class of interest is the second."""
+    labels, counts = target.classes.tolist(), target.counts.tolist()
+    if len(labels) < 2:
+        raise DataError(
+            f"The rows of the fit are of one class only, {labels[0]!r}: a classifier needs records of at least 2."
+        )
+    for _, message in target_notes(labels, counts):
+        _note(notes, message)
+    point, place = owner.operating_point, None
+    if owner.positive is not None:
+        place = target.place_of(owner.positive)
+    elif point is not None and len(labels) == 2:
+        asked = next(iter(point)).replace("_", " ") if isinstance(point, Mapping) else "operating point"
+        place, why, is_plain = choose_positive(labels, counts, asked)
+        _note(notes, why, warned=not is_plain)
+    if place is not None and len(labels) > 2:
+        target, positive = target.against_rest(place), str(labels[place])
+        place = target.classes.tolist().index(positive)
+    return target.classes, target.reversed() if place == 0 else target
+
+
+def _note(notes: list[str], note: str | None, *, warned: bool = True) -> None:
+    """Keep a note and, where it may change what is done, warn."""
+    if note is not None:
+        notes.append(note)
         if warned:
             warn(note[0].upper() + note[1:])
 
-    def _fit_columns(
-        self, data: Dataset, target: Target, weighted: WeightedRows
-    ) -> tuple[Encoded, Codes | None, Codes, tuple[Codes, list[bool]]]:
-        """Fit contract and encodings, with notes, to weighted rows in an order of their own.
 
-        Returns, in that order, the rows as numbers, the group of each, its place among them, and the cells that it is
-        ordered by.
-        """
-        rng = np.random.default_rng(check_random_state(self.owner.random_state).randint(2**31, size=4))
-        kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
-        kinds.check_any()
-        left_out = {name: (why, left_out_note(name, why)) for name, why in kinds.left_out.items()}
-        self.notes += [*kinds.all_notes, *(note for _, note in left_out.values())]
-        guessed = {name: note for name, (_, note) in left_out.items() if roles.get(name) != "ignore"}
-        if guessed and not data.is_part:
-            warn(left_out_warning(guessed))
-        place_of = {column.name: place for place, column in enumerate(data.kinds.columns)}
-        places = data.cells[:, [place_of[column.name] for column in kinds.columns]]
-        is_level = [column.kind == "category" for column in kinds.columns]
-        together = None if data.groups is None else given_groups(data.groups, len(data.rows))
-        codes = target.codes
-        order = row_order(places[rows], codes[rows], part_of(together, rows), weighted.factors, is_level=is_level)
-        rows = rows[order]
-        together, codes = part_of(together, rows), codes[rows]
-        if data.groups is None:
-            together = row_groups(places[rows], codes)
-            equal = None if together is None or weighted.has_copies else equal_rows_note(together)
-            self.notes += [] if equal is None else [equal]
-        limits = {"max_one_hot": self.owner.max_one_hot, "max_levels": self.owner.max_levels}
-        factors, classes = None if weighted.factors is None else weighted.factors[order], target.classes.tolist()
-        encoded = fit_encodings(data.table, kinds.columns, codes, classes, rng, together, factors, rows=rows, **limits)
-        return encoded, together, order, (places[rows], is_level)
+def _fit_columns(
+    owner: "MedoidClassifier", data: Dataset, target: Target, weighted: WeightedRows, notes: list[str]
+) -> tuple[Encoded, Codes | None, Codes, tuple[Codes, list[bool]]]:
+    """Fit contract and encodings, with notes, to weighted rows in an order of their own.
 
-    def fit_notes(self, fit: Fit, decision: Decision, rows: RawRows) -> None:
-        """Notes on what a fit limited, and on decisions that nobody may want."""
-        self.notes += fit.fitted.notes
-        if rows.data.totals is not None:  # of a sample the cut is chosen later
-            return
-        if rows.data.weights is not None:
-            self.notes.append(_FACTORS)
-        expected = decision.operating
-        if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
-            self.note(seldom_note(list(decision.classes), expected.counts))
-
-
-def _known_codes(target: Target, classes: npt.NDArray[Any]) -> Codes:
-    """Class codes of validation rows; classes that the training rows do not have are refused."""
-    codes: Codes = target.codes_in(classes.tolist())
-    if (codes < 0).any():
-        unknown = target.classes[np.unique(target.codes[codes < 0])].tolist()
-        raise DataError(
-            f"y_val holds classes that y does not: {unknown[:5]}. Validation rows must belong to the classes "
-            f"{classes.tolist()[:5]} of the training rows."
-        )
-    return codes
-
-
-def number_places(contract: Contract, encodings: Sequence[Encoding], names: Sequence[str]) -> Codes | None:
-    """Where the columns are among those of an array, if all are numbers that are encoded as they are."""
-    if any(column.kind != "number" or column.missing_values for column in contract.columns):
-        return None
-    if sum(len(encoding.outputs) for encoding in encodings) != len(contract.columns):
-        return None
-    place_of = {name: place for place, name in enumerate(names)}
-    return np.array([place_of[name] for name in contract.names])
+    Returns, in that order, the rows as numbers, the group of each, its place among them, and the cells that it is
+    ordered by.
+    """
+    rng = np.random.default_rng(check_random_state(owner.random_state).randint(2**31, size=4))
+    kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
+    kinds.check_any()
+    left_out = {name: left_out_note(name, why) for name, why in kinds.left_out.items()}
+    notes += [*kinds.all_notes, *left_out.values()]
+    guessed = [name for name in left_out if roles.get(name) != "ignore"]
+    if guessed and not data.is_part:
+        message = "; ".join(left_out[name] for name in guessed[:_NAMED])
+        more = f"; and {len(guessed) - _NAMED:,} more columns: see notes_" if len(guessed) > _NAMED else ""
+        warn(f"{message[0].upper()}{message[1:]}{more}.")
+    place_of = {column.name: place for place, column in enumerate(data.kinds.columns)}
+    places = data.cells[:, [place_of[column.name] for column in kinds.columns]]
+    is_level = [column.kind == "category" for column in kinds.columns]
+    together = None if data.groups is None else given_groups(data.groups, len(data.rows))
+    codes = target.codes
+    order = row_order(places[rows], codes[rows], part_of(together, rows), weighted.factors, is_level=is_level)
+    rows = rows[order]
+    together, codes = part_of(together, rows), codes[rows]
+    if data.groups is None:
+        together = row_groups(places[rows], codes)
+        equal = None if together is None or weighted.has_copies else equal_rows_note(together)
+        notes += [] if equal is None else [equal]
+    factors, classes = None if weighted.factors is None else weighted.factors[order], target.classes.tolist()
+    encoded = fit_encodings(
+        data.table, kinds.columns, codes, classes, rng, together, factors, rows=rows,
+        max_one_hot=owner.max_one_hot, max_levels=owner.max_levels,
+    )  # fmt: skip
+    return encoded, together, order, (places[rows], is_level)
 
 
 def encoded_rows(table: pa.Table, contract: Contract, encodings: Sequence[Encoding]) -> Array:

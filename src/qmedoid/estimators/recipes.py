@@ -1,9 +1,32 @@
-"""Registry of the methods: estimators that fit the parts of a model, by name."""
+"""Recipes: estimators that fit the parts of a model, by name, and what they share.
 
+fit the parts on all rows and in folds → calibrate on the out-of-fold scores → (circuit, see `refining`) → decision
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Codes
+from qmedoid.estimators import parameters as allowed
+from qmedoid.estimators._fitted import ProbabilisticClassifier
+from qmedoid.estimators.folds import TrainingTable, in_own_order, ordered_table
+from qmedoid.estimators.inputs import one_blas_thread, refuse_factors
+from qmedoid.estimators.time_limit import FitReport, Progress
+from qmedoid.geometry.channels import DeltaKind
+from qmedoid.geometry.row_groups import part_of
+from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind, fit_calibration
+from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import FittedParts, Scored
+from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.model.model import Model
+from qmedoid.model.refinement import CircuitInputs, Refinement
+from qmedoid.schema import renumbered
 
 RECIPES = {
     "rare": "qmedoid.estimators.rare:RareEventClassifier",
@@ -12,6 +35,10 @@ RECIPES = {
     "nearest": "qmedoid.estimators.nearest:NearestMedoidClassifier",
 }
 """Each as ``"module:class"``; ``method="auto"`` is the first that suits the numbers of rows per class."""
+LARGE = 10_000
+"""Rows from which on a table counts as large."""
+RARE = 0.05
+"""Share up to which the rarest class counts as rare."""
 
 
 def recipe_class(name: str) -> Any:
@@ -20,6 +47,205 @@ def recipe_class(name: str) -> Any:
     return getattr(import_module(module), kind)
 
 
-def auto_method(counts: Codes) -> str:
-    """The name that ``method="auto"`` stands for: the first method that suits these numbers of rows per class."""
-    return next(name for name in RECIPES if recipe_class(name).suits(counts))
+def is_large_and_rare(counts: Codes) -> bool:
+    """Whether a table has at least `LARGE` rows and its rarest class at most the share `RARE` of them."""
+    return bool(counts.sum() >= LARGE and counts.min() <= RARE * counts.sum())
+
+
+class Recipe:
+    """What a `MedoidClassifier` needs of the estimator of a method; `MethodClassifier` is the usual base of one.
+
+    Attributes
+    ----------
+    method_name : str
+        Its name in `qmedoid.estimators.recipes.RECIPES`.
+    default_calibration : str
+        What ``calibration="auto"`` means.
+    corrects_scores : bool
+        Whether a circuit corrects the calibrated scores by default, instead of replacing them.
+    circuit_defaults : mapping
+        Parameters of the default circuit.
+    refines : bool
+        Whether ``refine="auto"`` lets a circuit decide every record of large tables with a rare class.
+    carries_factors : bool
+        Whether weights of rows may be other than copies.
+    separates_rare : bool
+        Whether it is for a rare class, all rows of which a sample should have.
+    least_rows : int or None
+        Rows from which on ``method="auto"`` may choose it; None: for large tables where one of two classes is rare if
+        it `separates_rare`, else never.
+    """
+
+    method_name: ClassVar[str]
+    default_calibration: ClassVar[CalibrationKind] = "curve"
+    corrects_scores: ClassVar[bool] = True
+    circuit_defaults: ClassVar[Mapping[str, Any]] = {}
+    refines: ClassVar[bool] = False
+    carries_factors: ClassVar[bool] = False
+    separates_rare: ClassVar[bool] = False
+    least_rows: ClassVar[int | None] = None
+    random_state: Any
+    cv: Any
+    get_params: Any
+    set_params: Any
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]]
+
+    @classmethod
+    def suits(cls, counts: Codes) -> bool:
+        """Whether ``method="auto"`` may choose this method for these numbers of rows per class."""
+        if cls.least_rows is None:
+            return cls.separates_rare and len(counts) == 2 and is_large_and_rare(counts)
+        return bool(counts.sum() >= cls.least_rows)
+
+    def circuit_inputs(self, kind: DeltaKind, fused: bool) -> tuple[CircuitInputs, int]:
+        """What a circuit reads, and the number of features that the part has for it."""
+        return CircuitInputs(kind, fused), 0
+
+    def calibration_kind(self, requested: CalibrationKind | Literal["auto"]) -> CalibrationKind:
+        """How scores are calibrated: as requested, else by its parameter, else by its default."""
+        kinds: tuple[Any, ...] = (requested, getattr(self, "calibration", "auto"), self.default_calibration)
+        return cast("CalibrationKind", next(kind for kind in kinds if kind != "auto"))
+
+    def check_factors(self, data: TrainingTable) -> None:
+        """Raise where weights of rows are other than copies, and the method cannot carry them."""
+        if not self.carries_factors:
+            refuse_factors(data.weights, type(self).__name__)
+
+    @abstractmethod
+    def fit_parts(self, data: TrainingTable, report: FitReport) -> list[FittedParts]:
+        """Fit the parts of a model, the best first; parameters are checked and `random_state` is set."""
+
+    def keep(self, model: Model, fits: Sequence[FittedParts]) -> None:
+        """Set the fitted attributes: the model of the first of the fits."""
+        del fits
+        self.model_ = model
+
+
+class Fit(NamedTuple):
+    """Fitted parts with their calibration, and with a circuit once there is one.
+
+    Attributes
+    ----------
+    fitted : FittedParts
+    calibration : Calibration
+    held_out : OutOfFold or None
+        Calibrated out-of-fold scores, after the circuit; None where a circuit was stopped before it had any.
+    refinement : Refinement or None
+    circuit : VariationalClassifier or None
+        The circuit as an estimator.
+    """
+
+    fitted: FittedParts
+    calibration: Calibration
+    held_out: OutOfFold | None
+    refinement: Refinement | None = None
+    circuit: Any = None
+
+
+def calibrated(fitted: FittedParts, kind: CalibrationKind, data: TrainingTable) -> Fit:
+    """Calibrate fitted parts on their out-of-fold scores; rows of one group count as one draw."""
+    rows, raw = np.concatenate(fitted.folds), fitted.out_of_fold.scores
+    weights = None if data.weights is None else data.weights[rows] / data.weights[rows].mean()
+    calibration = fit_calibration(raw[rows], data.codes[rows], kind, part_of(data.groups, rows), weights)
+    held_out = OutOfFold(np.full(raw.shape, np.nan), np.full(len(raw), -1, dtype=np.intp))
+    held_out.scores[rows] = calibration.apply(raw[rows])
+    held_out.fold[rows] = np.repeat(np.arange(len(fitted.folds)), [len(fold) for fold in fitted.folds])
+    return Fit(fitted, calibration, held_out)
+
+
+class MethodClassifier(Recipe, ProbabilisticClassifier):
+    """A classifier of numbers by one method, with calibrated probabilities and an operating point.
+
+    A subclass sets the attributes of `Recipe`, writes ``__init__`` with the parameters of `_constraints` and its own,
+    and fits parts to rows in `_fit_rows`.
+    """
+
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
+        "calibration": allowed.choice(("auto", *CALIBRATION_KINDS)),
+        "operating_point": allowed.OPERATING_POINT,
+        "cv": allowed.NONE | allowed.CV,
+        "refit": allowed.FLAG,
+        "random_state": allowed.SEED,
+    }
+    calibration: CalibrationKind | Literal["auto"]
+    refit: bool
+
+    @property
+    def calibration_(self) -> Calibration:
+        """How scores become log-probabilities."""
+        return self.model_.calibration
+
+    @with_callbacks
+    @one_blas_thread
+    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the method, calibrate it on out-of-fold scores, and set the threshold.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n, M)
+            Numbers. Missing cells (NaN) get the median of their column, and a column that has any a second number that
+            says so. A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
+        y : array-like of shape (n,)
+            Class labels, numbers or strings.
+        groups : array-like of shape (n,), optional
+            Rows with the same label belong together and are held out together. None takes equal rows as groups.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row stands for. Rows of weight 0 are left out. Whole numbers are copies, if they are at
+            most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.
+        """
+        table, codes, weighted = self._checked(X, y, sample_weight, getattr(self, "class_weight", None))
+        data = ordered_table(self, table, codes, self.classes_, groups, weighted)
+        self.check_factors(data)
+        report = FitReport(self, self._init_callback_context, X=X, y=y)
+        fits = self.fit_parts(data, report)
+        fit = calibrated(fits[0], self.calibration_kind("auto"), data)
+        decision, curve = self._chosen_decision(data, fit.held_out)
+        model = self._model_of_numbers(
+            data, fits[0].parts, decision, curve=curve, held_out=fit.held_out, method=self.method_name,
+            weights=fits[0].weights, biases=fits[0].biases, calibration=fit.calibration,
+        )  # fmt: skip
+        self.keep(model, fits)
+        report.end()
+        return self
+
+    def fit_parts(self, data: TrainingTable, report: FitReport) -> list[FittedParts]:
+        """Fit the parts, on all rows or on the training part of the only split; groups are held out together."""
+        seed, progress = self._seed(), report.fraction
+        progress(0.0)
+        if self.cv is None:
+            return [self._fit_rows(data, seed, progress)]
+        splits = data.splits(self, np.random.default_rng(seed))
+        n_fits = len(splits) + bool(self.refit)
+        scores, features = np.full((len(data.codes), len(data.classes)), np.nan), None
+        for number, (some, held) in enumerate(splits):
+            train = in_own_order(data, some)
+            fitted = self._fit_rows(data.part(train), seed, _part_of(progress, number, n_fits))
+            found, own = fitted.score(data.X[held], channels=True), fitted.out_of_fold.features
+            scores[held] = found.scores
+            if own is not None and found.features is not None:
+                features = np.full((len(data.codes), own.shape[1]), np.nan) if features is None else features
+                features[train], features[held] = own, found.features
+            fitted = fitted._replace(parts=tuple(renumbered(part, train) for part in fitted.parts))
+        if self.refit:
+            fitted = self._fit_rows(data, seed, _part_of(progress, n_fits - 1, n_fits))
+            features = fitted.out_of_fold.features
+        out_of_fold = Scored(scores, features=features)
+        return [fitted._replace(out_of_fold=out_of_fold, folds=[held for _, held in splits])]
+
+    @abstractmethod
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> FittedParts:
+        """The parts of these rows, with out-of-fold scores."""
+
+    def _seed(self) -> int:
+        """The seed of the fit: `random_state` itself, or drawn from it where it is no number."""
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _part_weights(self) -> dict[str, float]:
+        """Weights by the names of the parts."""
+        return dict(zip([part.name for part in self.model_.parts], self.model_.weights.tolist(), strict=True))
+
+
+def _part_of(progress: Progress, number: int, n_fits: int) -> Progress:
+    return lambda done: progress((number + done) / n_fits)

@@ -1,10 +1,10 @@
 """Stability of a fit under resampling: refits on bootstrap samples, compared with the fit of all rows."""
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,66 +13,212 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators.documents import DecisionStabilityDict, MedoidStabilityDict
-from qmedoid.estimators.folds import sampled_rows
+from qmedoid.estimators.documents import (
+    DecisionStabilityDict,
+    GroupStabilityDict,
+    MedoidStabilityDict,
+    StabilityDict,
+)
 from qmedoid.estimators.inputs import check_table, class_codes
 from qmedoid.estimators.medoid import MedoidClassifier
-from qmedoid.estimators.parameters import SEED, Constraint, check_parameters, choice, whole
+from qmedoid.estimators.parameters import SEED, Constraint, check_parameters, whole
 from qmedoid.estimators.raw_tables import dataset_of, group_codes
-from qmedoid.estimators.stability_report import (
-    NO_GROUPS,
-    NO_MARGINS,
-    NO_MEDOIDS,
-    NO_SPREAD,
-    NO_VOTES,
-    StabilityReport,
-    decision_stability,
-    group_stability,
-    number,
-)
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
-from qmedoid.geometry.row_groups import row_groups
-from qmedoid.methods.part import Part
-from qmedoid.metrics.agreement import nearest_distance, typical_distance
-from qmedoid.tables.dataset import Dataset
-from qmedoid.tables.targets import meant_labels
+from qmedoid.geometry.row_groups import group_classes, row_groups
+from qmedoid.markup.page import render
+from qmedoid.metrics.classification import flip_rates, group_agreement, mean_and_error, rates_by_margin
+from qmedoid.model.model import Model
+from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.kinds import Inferred
+from qmedoid.tables.targets import Target
+
+NO_GROUPS = "Groups: nothing can be said, as the classifier has no groups of 2 or more, but not all, columns."
+NO_MEDOIDS = "Medoids: nothing can be said, as the classifier compares records with no real ones."
+NO_MARGINS = "Margins: nothing can be said, as the classifier has neither decision values nor probabilities."
+NO_VOTES = "Decisions: nothing can be said, as every row was in the sample of every refit."
+LISTED_ROWS = 10
+"""Maximum number of the least stable rows that are named."""
+_CONSTRAINTS: Mapping[str, Constraint] = {"n_bootstraps": whole(2), "random_state": SEED}
+
+Groups = frozenset[frozenset[int]]
 
 
-class Subject:
-    """A classifier and a table: its fits to all rows and to samples, and the groups and medoids of each fit.
+@dataclass(frozen=True, eq=False)
+class StabilityReport:
+    """Everything that `stability` found; what cannot be said is None, and has a sentence in `notes`.
 
     Attributes
     ----------
-    strata : ndarray of shape (n,)
-        Codes of the labels, within which samples are drawn.
-    columns : list of str
-        Names of the columns that groups are made of, of all fits so far: each fit of a `MedoidClassifier` has its own
-        encoding.
+    n_rows, n_bootstraps : int
+    classes : tuple
+    decisions : dict
+        ``flip_rate``, the expected share of decisions about unseen rows that differ from the fit of all rows, with its
+        standard error ``flip_error``; ``never_flipped``, the share of the rows that no refit decides otherwise;
+        ``rows_without_votes``; ``by_margin``, flip rates in fifths of the rows from the smallest margins to the
+        largest; and ``least_stable``, the rows of the highest flip rates.
+    groups : dict or None
+        How many ``groups`` of columns the fit of all rows has, the mean share of the refits in which one is ``kept``,
+        and the ``agreement`` of a refit with the fit of all rows (1: the same groups; 0: no column in common).
+    medoids : dict or None
+        How many ``medoids`` there are, and the share that is ``kept`` where the sample has them.
+    flip_rates : ndarray of shape (n,)
+        Of every row, the share of the refits without it that decide otherwise; NaN where all had it.
+    notes : tuple of str
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, groups: Any = None) -> None:
+    n_rows: int
+    n_bootstraps: int
+    classes: tuple[Any, ...]
+    decisions: DecisionStabilityDict
+    groups: GroupStabilityDict | None
+    medoids: MedoidStabilityDict | None
+    flip_rates: Array
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> StabilityDict:
+        """The report as plain values, fit for JSON."""
+        return {
+            "rows": self.n_rows,
+            "bootstraps": self.n_bootstraps,
+            "classes": list(self.classes),
+            "groups": self.groups,
+            "medoids": self.medoids,
+            "decisions": self.decisions,
+            "notes": list(self.notes),
+        }
+
+    def _repr_html_(self) -> str:
+        return render("notebook/stability.html", title="Stability", found=self.as_dict())
+
+
+def stability(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    groups: Any = None,
+    n_bootstraps: int = 20,
+    random_state: Any = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> StabilityReport:
+    """Fit a classifier on all rows and again on bootstrap samples of them, and compare them.
+
+    Samples are drawn within each class, so that every class stays. Decisions are compared on rows that a refit did not
+    have. Warnings of refits are not repeated.
+
+    Parameters
+    ----------
+    estimator : classifier
+        `MedoidClassifier`, `NearestMedoidClassifier`, or any other classifier of scikit-learn, of which decisions
+        alone are reported. It is left as it is. Its `random_state`, where it has one, is that of all fits, so that only
+        the rows differ; where it is None, every fit has another seed.
+    X : array-like or data frame of shape (n, M)
+        For a `MedoidClassifier` also a `qmedoid.tables.dataset.Dataset`, which has y and groups.
+    y : array-like of shape (n,)
+    groups : array-like of shape (n,), optional
+        Rows with the same label belong together: a sample has all of them or none. None takes equal rows as groups.
+    n_bootstraps : int, default=20
+        Number of refits, at least 2. The first refits are the same for any number.
+    random_state : int, RandomState or None, default=None
+        Seed of the samples.
+    progress : callable or None, default=None
+        Called as ``progress(done, total)`` after every fit.
+
+    Returns
+    -------
+    StabilityReport
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from qmedoid import NearestMedoidClassifier, stability
+    >>> model = NearestMedoidClassifier(max_passes=1, random_state=0)
+    >>> report = stability(model, X, y, n_bootstraps=2, random_state=0)
+    >>> report.n_rows, report.decisions["flip_rate"] < 0.2
+    (150, True)
+    """
+    check_parameters("stability", {"n_bootstraps": n_bootstraps, "random_state": random_state}, _CONSTRAINTS)
+    subject = _Subject(estimator, X, y, groups)
+    entropy = [int(value) for value in check_random_state(random_state).randint(2**31, size=4)]
+    full = subject.fit(None, int(np.random.default_rng(entropy).integers(2**31)))
+    every = np.arange(subject.n_rows)
+    decided, margins = _codes(full, subject.part(every)), _margins(full, subject.part(every))
+    medoids, together, found = subject.medoids(full), subject.together(), [subject.groups(full)]
+    votes, flips = np.zeros((len(every), len(full.classes_)), dtype=np.int64), list[float]()
+    present, kept = 0, 0
+    for number in range(1, n_bootstraps + 1):
+        if progress is not None:
+            progress(number, n_bootstraps + 1)
+        rng = np.random.default_rng([*entropy, number])
+        sample = _bootstrap(subject.strata, rng, together)
+        fitted = subject.refit(sample, int(rng.integers(2**31)), f"Refit {number} of {n_bootstraps}")
+        found.append(subject.groups(fitted))
+        again = subject.medoids(fitted, sample)
+        if medoids is not None and again is not None:
+            in_sample = medoids[np.isin(medoids, sample)]
+            present += len(in_sample)
+            kept += int(np.isin(in_sample, again).sum())
+        unseen = np.setdiff1d(every, sample)
+        if len(unseen):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", QMedoidWarning)  # such as of levels that the sample did not have
+                codes = _codes(fitted, subject.part(unseen), full)
+            votes[unseen, codes] += 1
+            flips.append(float(np.mean(codes != decided[unseen])))
+    if progress is not None:
+        progress(n_bootstraps + 1, n_bootstraps + 1)
+    rates, classes = flip_rates(votes, decided), full.classes_.tolist()
+    known = rates[np.isfinite(rates)]
+    mean, error = mean_and_error(flips) if flips else (None, None)
+    decisions: DecisionStabilityDict = {
+        "flip_rate": mean,
+        "flip_error": error,
+        "never_flipped": float(np.mean(known == 0)) if len(known) else None,
+        "rows_without_votes": int((votes.sum(axis=1) == 0).sum()),
+        "by_margin": None if margins is None else rates_by_margin(margins, rates),
+        "least_stable": _least_stable(subject, votes, rates, decided, classes, margins),
+    }
+    of_groups = _group_stability(found)
+    missing = {
+        NO_GROUPS: of_groups is None,
+        NO_MEDOIDS: medoids is None,
+        NO_MARGINS: margins is None,
+        NO_VOTES: not flips,
+    }
+    notes = tuple(sentence for sentence, is_missing in missing.items() if is_missing)
+    of_medoids: MedoidStabilityDict | None = None
+    if medoids is not None:
+        of_medoids = {"medoids": len(medoids), "kept": kept / present if present else None}
+    return StabilityReport(
+        len(every), int(n_bootstraps), tuple(classes), decisions, of_groups, of_medoids, rates, notes
+    )
+
+
+class _Subject:
+    """A classifier and a table: its fits to all rows and to samples, and the groups and medoids of each fit."""
+
+    def __init__(self, estimator: Any, X: Any, y: Any, groups: Any) -> None:
         if not isinstance(estimator, BaseEstimator) or estimator.__sklearn_tags__().estimator_type != "classifier":
             raise ParameterError(
                 f"Stability is that of a classifier, such as MedoidClassifier(). Got {estimator!r} instead."
             )
-        self._estimator = clone(estimator)
+        self._estimator: Any = clone(estimator)
         self._data: Dataset | None = None
-        shell = BaseEstimator()  # takes the names of the columns; a pipeline would not
-        self.columns = list[str]()
+        self._names = dict[str, int]()  # of encoded columns: each fit of a MedoidClassifier may have others
         if isinstance(estimator, MedoidClassifier):
-            self._data = dataset_of(self._estimator, X, y, groups)
-            target, self._groups = self._data.target, self._data.groups
-            self.strata, self.labels, self.rows = target.codes, target.classes[target.codes], self._data.rows
-            self._data = replace(self._data, rows=np.arange(len(self.rows)), n_source=len(self.rows))
-            self._table: Any = self._data.table
+            data = dataset_of(self._estimator, X, y, groups)
+            target, self._groups, self.rows = data.target, data.groups, data.rows
+            self.strata, self.labels = target.codes, target.classes[target.codes]
+            self._data = replace(data, rows=np.arange(len(self.rows)), n_source=len(self.rows))
+            self._table: Any = data.table
         else:
-            self._table = check_table(shell, X, reset=True)
+            # A plain estimator takes the names of the columns; a pipeline would not.
+            self._table = check_table(BaseEstimator(), X, reset=True)
             classes, self.strata = class_codes(y, len(self._table))
             self.labels, self.rows = classes[self.strata], np.arange(len(self._table))
             self._groups = group_codes(groups, len(self._table))
-            self.columns = [str(one) for one in getattr(shell, "feature_names_in_", range(self._table.shape[1]))]
         self.n_rows = len(self._table)
-        self._takes_groups = self._groups is not None and "groups" in signature(cast("Any", estimator).fit).parameters
 
     def fit(self, rows: Codes | None, seed: int) -> Any:
         """A clone fitted on some rows, or on all; the seed is used where the classifier has none."""
@@ -86,14 +232,9 @@ class Subject:
                 self._estimator.set_params(positive=fitted.positive_)
             return fitted
         rows = np.arange(self.n_rows) if rows is None else rows
-        groups = {"groups": self._groups[rows]} if self._takes_groups and self._groups is not None else {}
+        takes_groups = self._groups is not None and "groups" in signature(fresh.fit).parameters
+        groups = {"groups": self._groups[rows]} if takes_groups and self._groups is not None else {}
         return fresh.fit(self.part(rows), self.labels[rows], **groups)
-
-    def together(self) -> Codes | None:
-        """Groups of the rows: those that were given, or rows that are equal in all columns that are learned from."""
-        if self._groups is not None:
-            return self._groups
-        return row_groups(self._table, self.strata) if self._data is None else self._data.together()
 
     def refit(self, rows: Codes, seed: int, name: str) -> Any:
         """A clone fitted on a sample; an error says which, and an interrupt is not taken for the end of a search."""
@@ -103,292 +244,120 @@ class Subject:
                 fitted = self.fit(rows, seed)
             except ValueError as error:
                 raise DataError(f"{name} failed: {error}") from error
-            except Exception as error:
-                error.add_note(f"{name} failed.")
-                raise
         if any(issubclass(one.category, InterruptedWarning) for one in given):
             raise KeyboardInterrupt
         return fitted
+
+    def together(self) -> Codes | None:
+        """Groups of the rows: those that were given, or rows that are equal in all columns that are learned from."""
+        if self._groups is not None:
+            return self._groups
+        return row_groups(self._table, self.strata) if self._data is None else self._data.together()
 
     def part(self, rows: Codes) -> Any:
         """Some rows of the table."""
         return self._table[rows] if self._data is None else self._table.take(pa.array(rows))
 
-    def medoid_rows(self, part: Part, sample: Codes | None = None) -> Codes:
-        """The rows of the table that are medoids of a fit to a sample."""
+    def medoids(self, fitted: Any, sample: Codes | None = None) -> Codes | None:
+        """The rows of the table that are medoids of a fit to a sample; None where it has none."""
+        part = getattr(getattr(fitted, "model_", None), "medoid_part", None)
+        if part is None:
+            return None
         numbers = part.rows.numbers if sample is None or self._data is not None else sample[part.rows.numbers]
         return np.unique(numbers)
 
-    def classes_of_rows(self, full: Any) -> Codes:
-        """Code, in `classes_` of the fit of all rows, of the class that every label stands for."""
-        is_plain = self._data is None or full.positive is None
-        return codes_of(full, self.labels if is_plain else meant_labels(self.labels, full.classes_))
-
-    def numbers(self, full: Any) -> Array:
-        """The rows as numbers, standardized; columns that are the same everywhere are left out."""
-        matrix = self._table if self._data is None else full._encoded(self._table)
-        deviation = matrix.std(axis=0)
-        varied = deviation > 0
-        numbers: Array = (matrix[:, varied] - matrix[:, varied].mean(axis=0)) / deviation[varied]
-        return numbers
-
-    def groups(self, fitted: Any) -> frozenset[frozenset[int]] | None:
+    def groups(self, fitted: Any) -> Groups | None:
         """The groups of more than one and not all columns that a fit has found; None where it knows no groups."""
-        part = part_of_medoids(fitted)
+        part = getattr(getattr(fitted, "model_", None), "medoid_part", None)
         if part is None:
             return None
-        places = list(range(len(self.columns)))
-        if self._data is not None:
-            self.columns = list(dict.fromkeys([*self.columns, *fitted.encoded_names_]))
-            places = [self.columns.index(name) for name in fitted.encoded_names_]
+        names = range(self._table.shape[1]) if self._data is None else fitted.encoded_names_
+        places = [self._names.setdefault(str(name), len(self._names)) for name in names]
         several = (set(group) for group in part.facts["groups"] if 1 < len(set(group)) < len(places))
         return frozenset(frozenset(places[column] for column in group) for group in several)
 
 
-def part_of_medoids(fitted: Any) -> Part | None:
-    """The part of a fitted classifier that has medoids; None where it has none."""
-    found: Part | None = getattr(getattr(fitted, "model_", None), "medoid_part", None)
-    return found
+def _codes(fitted: Any, X: Any, full: Any = None) -> Codes:
+    """Decisions about rows as codes among the classes of the fit of all rows."""
+    classes = (fitted if full is None else full).classes_
+    codes: Codes = np.searchsorted(classes, fitted.predict(X)).astype(np.intp)
+    return codes
 
 
-def codes_of(fitted: Any, labels: npt.NDArray[Any]) -> Codes:
-    """Place of labels among the classes of a fit."""
-    return np.searchsorted(fitted.classes_, labels).astype(np.intp)
-
-
-def margins_of(fitted: Any, X: Any) -> Array | None:
+def _margins(fitted: Any, X: Any) -> Array | None:
     """How far the decision about each row is from another one, shape (n,); None where a classifier does not say."""
-    name = next((name for name in ("decision_function", "predict_proba") if hasattr(fitted, name)), None)
-    if name is None:
+    for name in ("decision_function", "predict_proba"):
+        if hasattr(fitted, name):
+            values = np.asarray(getattr(fitted, name)(X), dtype=np.float64)
+            return np.abs(values) if values.ndim == 1 else np.diff(np.sort(values, axis=1)[:, -2:])[:, 0]
+    return None
+
+
+def _bootstrap(strata: Codes, rng: np.random.Generator, groups: Codes | None) -> Codes:
+    """Rows drawn with replacement, rising: as many of each class as there are; whole groups where rows have any."""
+    if groups is not None:
+        chosen = _bootstrap(group_classes(groups, strata), rng, None)
+        times = np.bincount(chosen, minlength=groups.max() + 1)
+        return np.repeat(np.arange(len(groups)), times[groups])
+    of_class = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
+    return np.sort(np.concatenate([rng.choice(rows, size=len(rows)) for rows in of_class]))
+
+
+def _group_stability(found: Sequence[Groups | None]) -> GroupStabilityDict | None:
+    """The groups of the fit of all rows, which come first, compared with those of the refits."""
+    sets = [groups for groups in found if groups is not None]
+    if len(sets) < len(found) or not sets[0]:
         return None
-    values = np.asarray(getattr(fitted, name)(X), dtype=np.float64)
-    return np.abs(values) if values.ndim == 1 else np.diff(np.sort(values, axis=1)[:, -2:])[:, 0]
-
-
-LISTED_MEDOIDS = 256
-"""Maximum number of medoids that are looked at, drawn at random."""
-_CONSTRAINTS: Mapping[str, Constraint] = {
-    "n_bootstraps": whole(2),
-    "sampling": choice(("bootstrap", "half")),
-    "random_state": SEED,
-}
-# Rows of a class to which distances are taken where only their distribution counts.
-_SAMPLED_ROWS = 2000
-
-
-def stability(
-    estimator: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    groups: Any = None,
-    n_bootstraps: int = 20,
-    sampling: str = "bootstrap",
-    random_state: Any = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> StabilityReport:
-    """Fit a classifier on all rows and again on samples of them, and compare them.
-
-    Samples are drawn within each class, so that every class stays. Decisions are compared on rows that a refit did not
-    have. Warnings of refits are not repeated.
-
-    Parameters
-    ----------
-    estimator : classifier
-        `MedoidClassifier`, `NearestMedoidClassifier`, or any other classifier of scikit-learn, of which decisions
-        alone are reported. It is left as it is. Its own `random_state`, where it has one, is that of all
-        fits, so that only the rows differ; where it is None, every fit has another seed.
-    X : array-like or data frame of shape (n, M)
-        For a `MedoidClassifier` also a `qmedoid.tables.dataset.Dataset`, which has y and groups.
-    y : array-like of shape (n,)
-    groups : array-like of shape (n,), optional
-        Rows with the same label belong together: a sample has all of them or none. None takes equal rows as groups.
-    n_bootstraps : int, default=20
-        Number of refits, at least 2. The first refits are the same for any number.
-    sampling : {"bootstrap", "half"}, default="bootstrap"
-        As many rows as there are, drawn with replacement, or half of them without. Halves vary as much from one to the
-        next, and no row is in them twice: a classifier that judges its settings by rows held out of its sample finds
-        no copies of these among the others.
-    random_state : int, RandomState or None, default=None
-        Seed of the samples.
-    progress : callable or None, default=None
-        Called as ``progress(done, total)`` after every fit.
-
-    Returns
-    -------
-    StabilityReport
-        `print` it, or look at its `groups`, `medoids` and `decisions`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> from qmedoid import EvidenceClassifier, stability
-    >>> report = stability(EvidenceClassifier(random_state=0), X, y, n_bootstraps=2, random_state=0)
-    >>> report.medoids is not None
-    True
-    """
-    given = {"n_bootstraps": n_bootstraps, "sampling": sampling, "random_state": random_state}
-    check_parameters("stability", given, _CONSTRAINTS)
-    subject = Subject(estimator, X, y, groups)
-    entropy = [int(value) for value in check_random_state(random_state).randint(2**31, size=4)]
-    rng = np.random.default_rng(entropy)
-    everything = np.arange(subject.n_rows)
-    full = subject.fit(None, int(rng.integers(2**31)))
-    together = subject.together()
-    found, medoids, decisions = [subject.groups(full)], _Medoids(subject, full, rng), _Decisions(subject, full)
-    for place in range(1, n_bootstraps + 1):
-        if progress is not None:
-            progress(place, n_bootstraps + 1)
-        own = np.random.default_rng([*entropy, place])
-        sample = sampled_rows(subject.strata, own, with_replacement=sampling == "bootstrap", groups=together)
-        fitted = subject.refit(sample, int(own.integers(2**31)), f"Refit {place} of {n_bootstraps}")
-        found.append(subject.groups(fitted))
-        medoids.add(fitted, sample)
-        decisions.add(fitted, np.setdiff1d(everything, sample))
-    if progress is not None:
-        progress(n_bootstraps + 1, n_bootstraps + 1)
-    groups, moved = group_stability(found, subject.columns), medoids.result()
-    decided, rates = decisions.result()
-    missing = {
-        NO_GROUPS: groups is None,
-        NO_MEDOIDS: moved is None,
-        NO_MARGINS: decided["by_margin"] is None,
-        NO_SPREAD: not hasattr(full, "predict_proba"),
-        NO_VOTES: decided["rows_without_votes"] == subject.n_rows,
+    full, refits = sets[0], sets[1:]
+    return {
+        "groups": len(full),
+        "kept": float(np.mean([group in others for group in full for others in refits])),
+        "agreement": float(np.mean([group_agreement(full, others) for others in refits])),
     }
-    notes = tuple(sentence for sentence, is_missing in missing.items() if is_missing)
-    classes = tuple(full.classes_.tolist())
-    return StabilityReport(subject.n_rows, int(n_bootstraps), classes, decided, groups, moved, rates, notes)
 
 
-class _Medoids:
-    """Whether the medoids of the fit of all rows are chosen again, and how near to them others are where not."""
-
-    def __init__(self, subject: Subject, full: Any, rng: np.random.Generator) -> None:
-        method = part_of_medoids(full)
-        self._known, self._subject = method is not None, subject
-        if method is None:
-            return
-        self._labels, self._classes = full.classes_, subject.classes_of_rows(full)
-        self._numbers = subject.numbers(full)
-        every = subject.medoid_rows(method)
-        self._n_medoids = len(every)
-        per_class = np.bincount(self._classes[every], minlength=len(full.classes_))
-        if len(every) > LISTED_MEDOIDS:
-            every = np.sort(rng.choice(every, size=LISTED_MEDOIDS, replace=False))
-        self._rows = every
-        self._present, self._kept = np.zeros((2, len(every)), dtype=np.int64)
-        self._moved = np.zeros(len(every))
-        self._typical, self._by_chance = np.zeros(len(full.classes_)), np.zeros(len(every))
-        for code in np.unique(self._classes[every]):
-            rows = np.flatnonzero(self._classes == code)
-            if len(rows) > _SAMPLED_ROWS:
-                rows = rng.choice(rows, size=_SAMPLED_ROWS, replace=False)
-            self._typical[code] = typical_distance(self._numbers[rows], rng)
-            for place in np.flatnonzero(self._classes[every] == code):
-                # The nearest of some rows drawn at random, in the middle of its distribution: a quantile.
-                others = self._numbers[rows[rows != every[place]]]
-                distances = np.sqrt(((others - self._numbers[every[place]]) ** 2).sum(axis=1))
-                if len(others):
-                    nearest = float(np.quantile(distances, 1.0 / (per_class[code] + 1)))
-                    self._by_chance[place] = self._relative(nearest, code)
-
-    def _relative(self, distance: float, code: int) -> float:
-        """A distance by the typical one of a class; classes whose rows are all alike have 0."""
-        return distance / self._typical[code] if self._typical[code] > 0 else 0.0
-
-    def add(self, fitted: Any, sample: Codes) -> None:
-        """Compare with the medoids of a refit."""
-        method = part_of_medoids(fitted)
-        if not self._known or method is None:
-            return
-        chosen = self._subject.medoid_rows(method, sample)
-        present, kept = np.isin(self._rows, sample), np.isin(self._rows, chosen)
-        self._present += present
-        self._kept += kept
-        for place in np.flatnonzero(present & ~kept):
-            row = self._rows[place]
-            code = int(self._classes[row])
-            alike = self._numbers[chosen[self._classes[chosen] == code]]
-            self._moved[place] += self._relative(nearest_distance(self._numbers[row], alike), code)
-
-    def result(self) -> MedoidStabilityDict | None:
-        """How often medoids are chosen again, and how far the nearest one is if not, all of them and each."""
-        if not self._known:
-            return None
-        gone = self._present - self._kept
-        whole: MedoidStabilityDict = {
-            "medoids": self._n_medoids,
-            "kept": _ratio(self._kept.sum(), self._present.sum()),
-            "moved": _ratio(self._moved.sum(), gone.sum()),
-            "by_chance": number(self._by_chance.mean()),
+def _least_stable(
+    subject: _Subject,
+    votes: npt.NDArray[np.int64],
+    rates: Array,
+    decided: Codes,
+    classes: Sequence[Any],
+    margins: Array | None,
+) -> list[Any]:
+    """The rows of the highest flip rates; of equal ones those of more votes, then of smaller margins."""
+    n_votes, near = votes.sum(axis=1), np.zeros(len(rates)) if margins is None else margins
+    order = np.lexsort((near, -n_votes, -np.nan_to_num(rates)))[:LISTED_ROWS]
+    others = np.where(np.arange(votes.shape[1]) == decided[:, None], -1, votes).argmax(axis=1)
+    return [
+        {
+            "row": int(subject.rows[row]),
+            "label": subject.labels[row : row + 1].tolist()[0],
+            "decided": classes[decided[row]],
+            "otherwise": classes[others[row]],
+            "flip_rate": float(rates[row]),
+            "n_votes": int(n_votes[row]),
+            "margin": None if margins is None else float(margins[row]),
         }
-        if len(self._rows) < self._n_medoids:
-            return whole
-        labels = self._labels[self._classes[self._rows]].tolist()
-        whole["each"] = [
-            {
-                "row": row,
-                "class": label,
-                "present": int(present),
-                "kept": _ratio(kept, present),
-                "moved": _ratio(moved, present - kept),
-                "by_chance": float(chance),
-            }
-            for row, label, present, kept, moved, chance in zip(
-                self._subject.rows[self._rows].tolist(),
-                labels,
-                self._present,
-                self._kept,
-                self._moved,
-                self._by_chance,
-                strict=True,
-            )
-        ]
-        return whole
+        for row in order[np.nan_to_num(rates[order]) > 0].tolist()
+    ]
 
 
-def _ratio(part: float, whole: float) -> float | None:
-    """A mean from a sum and a count; None where there is nothing."""
-    return float(part / whole) if whole else None
+def stability_beside(model: Model, table: pa.Table, codes: Codes, n_bootstraps: int) -> dict[str, Any]:
+    """The stability part of a report: fits of the rows that have a class, with the method and columns of a model.
 
-
-class _Decisions:
-    """Votes of refits about rows that they did not have, compared with the decisions of the fit of all rows."""
-
-    def __init__(self, subject: Subject, full: Any) -> None:
-        self._subject, self._full = subject, full
-        everything = subject.part(np.arange(subject.n_rows))
-        self._decided = codes_of(full, full.predict(everything))
-        self._margins = margins_of(full, everything)
-        self._votes = np.zeros((subject.n_rows, len(full.classes_)), dtype=np.int64)
-        self._rates: list[float] = []
-        # Mean and sum of squared deviations of the probability of the class decided for, brought up to date by refits.
-        self._probable = hasattr(full, "predict_proba")
-        self._mean, self._squares = np.zeros((2, subject.n_rows))
-
-    def add(self, fitted: Any, rows: Codes) -> None:
-        """Count the votes of a refit about rows that were not in its sample."""
-        if len(rows) == 0:
-            return
-        part, decided = self._subject.part(rows), self._decided[rows]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", QMedoidWarning)  # such as of levels that the sample did not have
-            codes = codes_of(self._full, fitted.predict(part))
-            probability = fitted.predict_proba(part)[np.arange(len(rows)), decided] if self._probable else None
-        self._votes[rows, codes] += 1
-        self._rates.append(float(np.mean(codes != decided)))
-        if probability is not None:
-            away = probability - self._mean[rows]
-            self._mean[rows] += away / self._votes[rows].sum(axis=1)
-            self._squares[rows] += away * (probability - self._mean[rows])
-
-    def result(self) -> tuple[DecisionStabilityDict, Array]:
-        """What came of it, with the flip rate of every row."""
-        n_votes, spread = self._votes.sum(axis=1), None
-        if self._probable:
-            absent = np.full(len(n_votes), np.nan)
-            spread = np.sqrt(np.divide(self._squares, n_votes - 1, out=absent, where=n_votes > 1))
-        classes, labels, rows = self._full.classes_.tolist(), self._subject.labels, self._subject.rows
-        return decision_stability(self._votes, self._rates, self._decided, classes, labels, rows, self._margins, spread)
+    Rows with a class code below 0 are left out.
+    """
+    labeled = np.flatnonzero(codes >= 0)
+    rows = table.take(pa.array(labeled))
+    columns = tuple(column for column in model.contract.columns if column.name in rows.column_names)
+    classes, places = np.unique(np.array(model.decision.classes)[codes[labeled]], return_inverse=True)
+    target = Target(None, classes, places.astype(np.intp))
+    data = Dataset.of(rows, target, DatasetSettings(), kinds=Inferred(columns))
+    method = model.parameters.get("method", "auto")
+    classifier = MedoidClassifier(method=method if isinstance(method, str) else "auto", random_state=0)
+    found = stability(classifier, data, n_bootstraps=n_bootstraps, random_state=0)
+    about = (
+        f"{found.n_rows:,} rows of the table were fitted anew, all of them and {found.n_bootstraps} bootstrap samples, "
+        "with the method of this model. It is about such fits, not about this model file."
+    )
+    return {**found.as_dict(), "about": about}

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import FLAG, Constraint
 from qmedoid.estimators.time_limit import Progress, is_time_for, part_in_time
-from qmedoid.geometry.column_worth import MOST_COLUMNS
+from qmedoid.geometry.groups import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.comparisons.fit import fit_comparisons
@@ -23,12 +23,10 @@ from qmedoid.methods.neighbors.fit import MOST_ROWS, fit_neighbors
 from qmedoid.methods.part import FittedParts, Part, Scored
 from qmedoid.methods.weights import fit_sum
 
-LEAST_ROWS = 300
-"""Rows from which on ``method="auto"`` takes the sum; with fewer, trees have little to learn from."""
 # Progress when the evidence and the comparisons are fitted.
 _EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7
 # Of a wide table, more than evidence is limited.
-_WIDE = f"; trees compare the {MOST_COLUMNS} columns that are worth most, and no metric of neighbors is learnt"
+_WIDE = f"; trees compare the {MOST_COLUMNS} columns that are worth most, and no metric of neighbors is learned"
 
 
 class SumClassifier(EvidenceClassifier):
@@ -36,42 +34,26 @@ class SumClassifier(EvidenceClassifier):
 
     *Evidence* is signed weights on distances to medoids, as in `EvidenceClassifier`. *Comparisons* are boosted trees
     of scikit-learn, at most four levels deep, whose thresholds lie halfway between two real rows: every split asks
-    which of them the record is nearer to in one column. *Neighbors* are the nearest training rows under a learnt
+    which of them the record is nearer to in one column. *Neighbors* are the nearest training rows under a learned
     metric, and correct what the other two missed of them out of fold. The log-odds are
 
     .. math:: b + w_1 \cdot \text{evidence} + w_2 \cdot \text{comparisons} + w_3 \cdot \text{neighbors},
               \qquad w \ge 0,
 
     with weights of the highest likelihood on out-of-fold rows; a part that adds nothing to it is dropped. Of more than
-    500 columns trees compare those that are worth most to the rows that they are grown on, and no metric is learnt.
+    500 columns trees compare those that are worth most to the rows that they are grown on, and no metric is learned.
 
     Parameters
     ----------
     comparisons : bool, default=True
         Whether trees of comparisons are tried.
-    n_medoids : int or "auto", default="auto"
-        Maximum number of medoids, but at least one per class. ``"auto"`` is 64, and 128 from 2,000 rows on.
+    n_medoids, n_pairs, n_triples, n_terms
+        As of `EvidenceClassifier`.
     n_neighbors : int or "auto", default="auto"
-        Maximum number of extra training rows kept as neighbors under a learnt metric, or for the neighbor term of the
+        Maximum number of extra training rows kept as neighbors under a learned metric, or for the neighbor term of the
         evidence. ``"auto"`` is 200,000 and 5,000; with 0 neither is tried.
-    n_pairs, n_triples : int, default=16 and 10
-        Groups of two and of three columns in each of the averaged models of the evidence.
-    n_terms : int or "auto", default="auto"
-        Number of terms of the evidence aimed at; ``"auto"`` is 1,500.
-    class_weight : mapping, "balanced" or None, default=None
-        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
-        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
-    calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
-        How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
-    operating_point : float, str, dict or None, default=None
-        For two classes, the threshold: see `MedoidClassifier`.
-    cv : int, splitter, iterable or None, default=None
-        Folds whose held-out rows calibrate the scores and set thresholds. None takes leave-one-out scores of the
-        evidence, and folds of the comparisons and of the metric of the neighbors.
-    refit : bool, default=True
-        Whether the final model is fitted on all rows; False keeps that of the only split.
-    random_state : int, RandomState or None, default=None
-        Seed of medoids, groups, folds and trees.
+    class_weight, calibration, operating_point, cv, refit, random_state
+        As of `EvidenceClassifier`; with ``cv=None`` comparisons and the metric of the neighbors have folds.
 
     Attributes
     ----------
@@ -82,16 +64,8 @@ class SumClassifier(EvidenceClassifier):
         λ of the evidence and its leave-one-out errors; see `EvidenceClassifier`.
     weights_ : dict of str to float
         Weights by the name of what they weigh.
-    threshold_ : float
-        Probability of the second of two classes above which a record is called so.
-    expected_ : OperatingSummary or None
-        For two classes: the threshold with precision, recall and alert rate on held-out rows.
-    feature_importances_ : ndarray of shape (M,)
-        Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
-        log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
-        which has seen the rows, has the contributions.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
+    threshold_, expected_, feature_importances_
+        As of `EvidenceClassifier`.
 
     See Also
     --------
@@ -108,6 +82,7 @@ class SumClassifier(EvidenceClassifier):
     """
 
     method_name = "sum"
+    least_rows = 300  # with fewer, trees have little to learn from
 
     def __init__(
         self,
@@ -136,11 +111,6 @@ class SumClassifier(EvidenceClassifier):
         **EvidenceClassifier._constraints,
         "comparisons": FLAG,
     }
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:
-        """Whether ``method="auto"`` may choose this method: trees need some hundred rows."""
-        return bool(counts.sum() >= LEAST_ROWS)
 
     @property
     def weights_(self) -> dict[str, float]:

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._search import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
-from qmedoid.estimators.inputs import check_size, check_table, check_target, one_blas_thread
+from qmedoid.estimators.inputs import check_size, check_table, check_target, check_weights, one_blas_thread
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.number_columns import read_numbers
 from qmedoid.estimators.parameters import FLAG, NONE, SEED, Constraint, check_parameters, choice, instance, whole
-from qmedoid.estimators.weights import check_weights
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.groups import FeatureKind, feature_matrix
 from qmedoid.geometry.scaling import ScalingKind, fit_scaling, fit_standard

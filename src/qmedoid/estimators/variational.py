@@ -9,12 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.estimators.folds import TrainingTable, ordered_table
-from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread
+from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread, refuse_factors
 from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
-from qmedoid.estimators.weights import refuse_factors
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.methods.calibration_curve import Calibration
@@ -80,9 +79,7 @@ class VariationalClassifier(ProbabilisticClassifier):
     average : float, default=0.3
         Share of the last steps whose parameters are averaged. 0 keeps the last.
     class_weight : mapping, "balanced" or None, default=None
-        Weights of the classes, by label, which multiply what their rows add to the loss; ``"balanced"`` gives every
-        class the same total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift`
-        leads back.
+        Weights of the classes in the loss: see `MedoidClassifier`.
     n_seeds : int, default=3
         Trainings from different starts, side by side; the one with the lowest loss on all rows is kept.
     grid : dict or None, default=None
@@ -112,8 +109,7 @@ class VariationalClassifier(ProbabilisticClassifier):
     input_scales_ : ndarray of shape (m,)
     readout_weights_ : ndarray
         Trained weights of the read-out; empty for parity and direct.
-    threshold_ : float
-        Probability of the second class above which a record is called so; 0.5 without an operating point.
+    threshold_, expected_ : float, OperatingSummary or None
     best_params_ : dict
         The values that were chosen from the grid.
     cv_scores_ : ndarray or None
@@ -122,8 +118,6 @@ class VariationalClassifier(ProbabilisticClassifier):
         Loss of each training on all rows.
     loss_curve_ : ndarray
         Batch loss of every step of the training that was kept.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Examples
     --------
@@ -244,16 +238,9 @@ class VariationalClassifier(ProbabilisticClassifier):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n, m)
-            A few features. Missing cells (NaN) get the median of their column, and a column that has any a second
-            number that says so. A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
-        y : array-like of shape (n,)
-            Class labels, numbers or strings.
-        groups : array-like of shape (n,), optional
-            Rows with the same label belong together and are held out together. None takes equal rows as groups.
-        sample_weight : array-like of shape (n,), optional
-            How many rows each row stands for: whole numbers, which are copies, at most 10 times as many in all as there
-            are rows. Rows of weight 0 are left out.
+        X, y, groups, sample_weight
+            As of `EvidenceClassifier.fit`: a few features. Weights are whole numbers, at most 10 times as many in all
+            as there are rows.
         """
         table, codes, weighted = self._checked(X, y, sample_weight)
         refuse_factors(weighted.factors, "VariationalClassifier")
@@ -284,18 +271,7 @@ class VariationalClassifier(ProbabilisticClassifier):
     def measured_by(  # type: ignore[override]
         self, backend: ExpectationFunction
     ) -> Self:
-        """The same fitted classifier with its circuit run by another backend than the simulator.
-
-        Parameters
-        ----------
-        backend : callable (ansatz, rotations, inputs, observables) -> expectation values
-            One of the variational backends of :mod:`qmedoid.quantum`, or anything with the same call.
-
-        Returns
-        -------
-        VariationalClassifier
-            A copy that predicts through `backend`; this one is left as it is.
-        """
+        """A copy whose circuit is run by one of the variational backends of :mod:`qmedoid.quantum`."""
         return super().measured_by(expectations=backend)
 
     @property

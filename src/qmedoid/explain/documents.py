@@ -84,8 +84,6 @@ class GroupContributionDict(TypedDict):
     name: NotRequired[Annotated[str, "What is looked at, where columns have several groups."]]
     value: NotRequired[Annotated[float, "Feature of the group."]]
     medoid_values: NotRequired[Annotated[dict[str, float], "The same feature of the medoids."]]
-    records: NotRequired[Annotated[list[ContributingRowDict], "Contributions by medoid, the largest first."]]
-    rest: NotRequired[Annotated[RestDict, "The medoids that are not listed."]]
 
 
 class RowTotalDict(TrainingRowDict):
@@ -98,14 +96,10 @@ class ExplainRestDict(TypedDict):
     rows: Annotated[RestDict | None, "Training rows."]
 
 
-class CellChangeDict(TypedDict):
+class FlipDict(TypedDict):
     column: Annotated[str, "Column of the table."]
     cell: Annotated[Cell, "Its cell."]
     to: Annotated[Cell, "The cell that turns the decision."]
-
-
-class FlipDict(TypedDict):
-    changes: Annotated[list[CellChangeDict], "Cells that are changed."]
     prediction: Annotated[Label, "Class that would win."]
     margin: Annotated[float, "By how much."]
     probability: Annotated[float | None, "Its probability."]
@@ -132,15 +126,14 @@ class SimilarRowDict(OfAnyClassDict):
 
 
 class KnownNearestDict(OfAnyClassDict):
-    distance: Annotated[float, "Distance."]
+    difference: Annotated[float, "Mean difference in the columns that decide, 0 to 1."]
     row: Annotated[int, "Row of that table, from 0."]
     record: Annotated[dict[str, Cell], "Its cells."]
 
 
 class KnownRowsDict(TypedDict):
-    distance: Annotated[str, "What distances are measured over."]
     rows: Annotated[int, "Rows of the other table."]
-    nearest: Annotated[list[KnownNearestDict], "The nearest rows, the nearest first."]
+    nearest: Annotated[list[KnownNearestDict], "The most similar rows, the most similar first."]
 
 
 class ExplainDict(TypedDict):
@@ -176,4 +169,4 @@ class ExplainDict(TypedDict):
     neighbors: NotRequired[Annotated[list[ContributingRowDict], "Neighbors, in models that have them."]]
     probability: NotRequired[Annotated[float, "Probability of the class that won; with probabilities alone."]]
     probabilities: NotRequired[Annotated[dict[str, float], "Probabilities by class; models with probabilities alone."]]
-    known: NotRequired[Annotated[KnownRowsDict, "Nearest rows of the table that --known names."]]
+    known: NotRequired[Annotated[KnownRowsDict, "Most similar rows of the table that --known names."]]

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ParameterError, some_of
-from qmedoid.explain.documents import ColumnEffectDict
+from qmedoid.explain.documents import ColumnEffectDict, EffectBinDict
 from qmedoid.markup.page import render
 from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
 from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
@@ -17,7 +17,7 @@ from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import BATCH_ROWS
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
 
@@ -30,29 +30,6 @@ MOST_LEVELS = 20
 _BLOCK_ROWS = 4096
 _OTHERS = "other levels"
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
-
-
-class EffectBin(NamedTuple):
-    """What some values of a column contribute.
-
-    Attributes
-    ----------
-    value : str
-        The level, the number or the range of numbers or dates; ``"missing"``.
-    low, high : float, str or None
-        Smallest and largest number, or date in ISO form; None for levels and missing cells.
-    rows : int
-    mean, p10, p90 : float
-        Mean contribution, and what 10 % and 90 % of the rows stay below.
-    """
-
-    value: str
-    low: float | str | None
-    high: float | str | None
-    rows: int
-    mean: float
-    p10: float
-    p90: float
 
 
 @dataclass(frozen=True)
@@ -73,10 +50,11 @@ class Effect:
         Rows of the table.
     kept : int
         Rows that the bins are made of: all, or `MOST_ROWS` drawn at random.
-    bins : tuple of EffectBin
+    bins : tuple of dict
         Of numbers and dates with about equally many rows each, in order; of categories the levels, the most frequent
-        first.
-    missing : EffectBin or None
+        first. Each has ``"value"`` in words, ``"low"`` and ``"high"`` (None for levels), ``"rows"``, their ``"mean"``
+        contribution, and ``"p10"`` and ``"p90"``, which 10 % and 90 % of the rows stay below.
+    missing : dict or None
         Rows in which the column is missing; None where there are none.
 
     Examples
@@ -97,14 +75,12 @@ class Effect:
     unit: Literal["log-odds", "score"]
     rows: int
     kept: int
-    bins: tuple[EffectBin, ...]
-    missing: EffectBin | None
+    bins: tuple[EffectBinDict, ...]
+    missing: EffectBinDict | None
 
     def to_dict(self) -> ColumnEffectDict:
         """The effect as plain values, fit for JSON."""
-        found = {name: getattr(self, name) for name in ("column", "kind", "toward", "against", "unit", "rows", "kept")}
-        bins, missing = [one._asdict() for one in self.bins], self.missing and self.missing._asdict()
-        return cast("ColumnEffectDict", {**found, "bins": bins, "missing": missing})
+        return cast("ColumnEffectDict", {**vars(self), "bins": list(self.bins)})
 
     def _repr_html_(self) -> str:
         title = f"What {self.column} contributes toward {self.toward}"
@@ -182,7 +158,7 @@ class EffectTally:
             return rows
         return rows[np.sort(np.argpartition(rows[:, 2], MOST_ROWS)[:MOST_ROWS])]
 
-    def _ranges(self, values: Array, added: Array, n_bins: int) -> tuple[EffectBin, ...]:
+    def _ranges(self, values: Array, added: Array, n_bins: int) -> tuple[EffectBinDict, ...]:
         """Bins of about equally many rows; equal values are in one."""
         if not len(values):
             return ()
@@ -202,7 +178,7 @@ class EffectTally:
         day = moment.astype("M8[D]")
         return str(day if day == moment else moment.astype("M8[s]"))
 
-    def _levels(self, codes: Codes, added: Array) -> tuple[EffectBin, ...]:
+    def _levels(self, codes: Codes, added: Array) -> tuple[EffectBinDict, ...]:
         """The most frequent levels, and all others together; truth values are two."""
         names: tuple[str, ...] = ("false", "true")
         if isinstance(self._encoding, Levels):
@@ -248,9 +224,10 @@ def _edges(ordered: Array, n_bins: int) -> Array:
     return np.array(edges)
 
 
-def _bin(value: str, low: float | str | None, high: float | str | None, added: Array) -> EffectBin:
+def _bin(value: str, low: float | str | None, high: float | str | None, added: Array) -> EffectBinDict:
     p10, p90 = np.quantile(added, [0.1, 0.9]).tolist()
-    return EffectBin(value, low, high, len(added), float(added.mean()), p10, p90)
+    figures = {"rows": len(added), "mean": float(added.mean()), "p10": p10, "p90": p90}
+    return cast("EffectBinDict", {"value": value, "low": low, "high": high, **figures})
 
 
 def table_effect(
@@ -258,7 +235,8 @@ def table_effect(
 ) -> Effect:
     """The effect of a column in a table."""
     tally = EffectTally(model, column, toward)
-    check_bins(n_bins)
+    if not isinstance(n_bins, int) or isinstance(n_bins, bool) or n_bins < 1:
+        raise ParameterError(f"The 'bins' parameter must be an int >= 1. Got {n_bins!r} instead.")
     for start in range(0, len(table), BATCH_ROWS):
         batch = table.slice(start, BATCH_ROWS)
         tally.add(batch, decide_batch(model, batch, issues)[1])
@@ -275,12 +253,6 @@ def column_effects(
         tally.add_contributions(table, added[:, place])
         found.append(tally.report(n_bins).to_dict())
     return found
-
-
-def check_bins(n_bins: int) -> None:
-    """Refuse a number of bins that is none."""
-    if not isinstance(n_bins, int) or isinstance(n_bins, bool) or n_bins < 1:
-        raise ParameterError(f"The 'bins' parameter must be an int >= 1. Got {n_bins!r} instead.")
 
 
 def table_importances(model: Model, table: pa.Table, issues: Issues) -> dict[str, float]:

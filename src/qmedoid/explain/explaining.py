@@ -1,32 +1,157 @@
-"""One decision as a plain dictionary: contributions by column and group, and the rows that are near or similar."""
+"""One decision: contributions that add up to the margin (fact 20), and the real rows that are nearest or most similar.
+
+With w the class that won and o the one it is compared with, the margin is a difference of calibrated scores, b_w − b_o
++ β·(s_o − s_w), where s are the dissimilarities of the method, which has the contributions of columns, of groups of
+columns and of training rows to s_o − s_w. Calibration, circuit, prevalence and operating point are other terms.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import DataError, ModelError
-from qmedoid.explain.decision import DecisionParts, explain
-from qmedoid.explain.documents import ContributingRowDict, ContributionDict, GroupContributionDict
+from qmedoid.exceptions import DataError
+from qmedoid.explain.documents import ContributingRowDict, ContributionDict
 from qmedoid.explain.flips import sizes
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import GroupContribution, RowContribution
+from qmedoid.methods.part import CLOSED_FORM, refuse_overflow
 from qmedoid.model.contract import Dates, Levels
+from qmedoid.model.importance import check_explained
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import with_missing_values_out
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
 from qmedoid.tables.targets import label_codes
 
-N_DECIDING = 5
-"""Columns that similar rows are compared in, those that contribute most."""
+N_DECIDING, N_SHOWN = 5, 5
+"""Columns that similar rows are compared in, those that contribute most; and similar rows that are shown at most."""
 # Share of the training rows between two numbers that are close.
 _CLOSE = 0.05
+# Parts of terms up to this size are rounding.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionParts:
+    """What the decision about one record is made of.
+
+    Attributes
+    ----------
+    winner, other : int
+        Codes of the class that won and of the one it is compared with: the other of two, else the next best.
+    margin : float
+        By how much the winner is ahead, in the units of the class scores.
+    columns : ndarray of shape (M,)
+        Contribution of each encoded column to the margin; above 0 is for the winner.
+    groups : tuple of GroupContribution
+        The same by group of columns: they add up to what `columns` add up to.
+    terms : mapping of str to float
+        The other terms; with the columns, or with the groups, they add up to the margin.
+    start : float
+        The part of the terms that is the same for every record: the intercept, the biases of the calibrations and the
+        expected prevalence, without the operating point.
+    varying : mapping of str to float
+        What is left of the terms, where it is not 0: what they say of this record. The start, the columns, these and
+        the operating point add up to the margin.
+    neighbors : tuple of RowContribution
+        The neighbors that the term ``"neighbors"`` is the sum of, where the model has one.
+    by_circuit : bool
+        Whether the circuit decided.
+    nearest : ndarray of shape (C,)
+        Place of the nearest medoid of each class.
+    distances, angles : ndarray of shape (C,)
+        To that medoid.
+    """
+
+    winner: int
+    other: int
+    margin: float
+    columns: Array
+    groups: tuple[GroupContribution, ...]
+    terms: Mapping[str, float]
+    start: float
+    varying: Mapping[str, float]
+    neighbors: tuple[RowContribution, ...]
+    by_circuit: bool
+    nearest: Codes
+    distances: Array
+    angles: Array
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def explain(model: Model, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, int] | None = None) -> DecisionParts:
+    """Explain the decision about one record from its encoded columns, each of shape (1,).
+
+    With a `pair` of class codes the first is explained against the second, whichever won: the margin may be below 0.
+    """
+    check_explained(model)
+    decided = model.decide(columns)
+    found = replace(model, backends=CLOSED_FORM).score(columns, channels=True)
+    assert found.nearest is not None, "there are medoids"
+    scores, winner = decided.scores[0], int(decided.codes[0])
+    winner, other = pair or (winner, int(model.decision.runners_up(decided.scores, decided.codes)[0]))
+    calibration, refinement = model.calibration, model.refinement
+    calibrated = calibration.apply(found.scores)[0]
+    row = np.column_stack(list(columns)).astype(np.float64)
+    last = None if refinement is None else refinement.recalibration
+    # In units of the last scores: a calibration after the circuit stretches all that comes before it.
+    stretch = 1.0 if last is None else last.slope
+    shares = model.contributions(row, winner, other, unit=model.slope)
+    shift = model.decision.shift
+    prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
+    # For two classes the cut is taken off the score of the second.
+    cut, biases = model.decision.cut or 0.0, model.decision.biases
+    cut = cut * (1.0 if winner == 0 else -1.0) if biases is None else float(biases[winner] - biases[other])
+    added = calibration.biases + calibration.curve_part(found.scores)[0]
+    constant = {"prevalence": prevalence, "calibration": stretch * _ahead(calibration.biases, winner, other)}
+    moved = 0.0
+    if refinement is not None and last is not None:
+        before = replace(model, refinement=replace(refinement, recalibration=None))
+        refined = -before.class_scores(model.score(columns, channels=True))[0]
+        moved = float(np.diff((last.biases + last.curve_part(refined))[0, [other, winner]])[0])
+        constant["recalibration"] = _ahead(last.biases, winner, other)
+    circuit = (scores[winner] - scores[other]) - stretch * (calibrated[winner] - calibrated[other]) - prevalence - moved
+    terms = dict(shares.terms) | {
+        "calibration": float(stretch * (added[winner] - added[other])),
+        "circuit": float(circuit),
+        **({} if last is None else {"recalibration": moved}),
+        "prevalence": prevalence,
+        "operating point": cut,
+    }
+    constant["intercept"] = terms.get("intercept", 0.0)
+    # Differences of equal numbers leave rounding behind.
+    varying = {name: value - constant.get(name, 0.0) for name, value in terms.items() if name != "operating point"}
+    contributions = [share.contribution for share in shares.groups]
+    channels = found.channels
+    refuse_overflow(contributions, list(terms.values()), channels.distance[0], channels.angle[0])
+    return DecisionParts(
+        winner=winner,
+        other=other,
+        margin=float(scores[winner] - scores[other] + cut),
+        columns=shares.columns,
+        groups=shares.groups,
+        terms=terms,
+        start=sum(constant.values()),
+        varying={name: value for name, value in varying.items() if abs(value) > _ROUNDING},
+        neighbors=shares.neighbors,
+        by_circuit=bool(decided.by_circuit[0]),
+        nearest=found.nearest[0],
+        distances=channels.distance[0],
+        angles=channels.angle[0],
+    )
+
+
+def _ahead(scores: Array, winner: int, other: int) -> float:
+    """By how much one class is ahead of the other in these scores, shape (C,)."""
+    return float(scores[winner] - scores[other])
 
 
 class SimilarRows:
@@ -135,7 +260,7 @@ def _column(cells: list[Any]) -> pa.Array:
     return pa.array(cells)
 
 
-Part = TypeVar("Part", ContributionDict, GroupContributionDict)
+Part = TypeVar("Part", ContributionDict, dict[str, Any])
 
 
 def explain_record(model: Model, record: pa.Table, issues: Issues) -> dict[str, Any]:
@@ -223,9 +348,9 @@ def _medoids(model: Model, why: DecisionParts, first: tuple[int, int]) -> list[d
     ]
 
 
-def _group(model: Model, share: GroupContribution) -> GroupContributionDict:
+def _group(model: Model, share: GroupContribution) -> dict[str, Any]:
     names = model.layout.names
-    group: GroupContributionDict = {
+    group: dict[str, Any] = {
         "columns": [names[column] for column in share.columns],
         "contribution": share.contribution,
     }
@@ -246,18 +371,14 @@ def _record(model: Model, share: RowContribution) -> ContributingRowDict:
     return {"training_row": share.row, "class": code, "distance": share.distance, "contribution": share.contribution}
 
 
-N_SHOWN = 5
-"""Rows that are shown at most."""
 Found = tuple[float, int, Any, dict[str, Any]]
-"""A row: how far it is from the record, where it stands, its class and its cells."""
+"""A row: how much it differs from the record, where it stands, its class and its cells."""
 
 
 class NearestRows:
-    """The rows nearest to one record, and the most similar of each class, found in one pass over a table.
+    """The rows of a table that are most similar to one record, and those of each class, found in one pass.
 
-    The nearest are those by the distance that the model measures, the most similar those by the columns that decide
-    (`SimilarRows`). Of rows that are equally near the first are kept. Rows with cells that the model cannot read are
-    passed over.
+    Similar are rows by the columns that decide (`SimilarRows`); of equally similar ones the first are kept.
 
     Parameters
     ----------
@@ -265,77 +386,46 @@ class NearestRows:
     record : pyarrow.Table
     report : mapping
         The explanation of the decision about the record, by `explain_record`.
-    n_shown : int
-        Nearest rows that are kept at most.
     skip : int or None
         The row of the table that is the record itself.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        record: pa.Table,
-        report: Mapping[str, Any],
-        n_shown: int = N_SHOWN,
-        skip: int | None = None,
-    ) -> None:
-        part = model.medoid_part
-        if part is None:
-            raise ModelError("This model is a circuit alone: it measures no distance by which rows could be near.")
-        self._model, self._part, self._n_shown, self._skip = model, part, n_shown, skip
-        self._at = self._places(encode_batch(record, model.contract, model.encodings))
-        self._similar = SimilarRows(model, record, report)
-        self._kept: list[Found] = []
-        self._of_class: dict[int, Found] = {}
-        self._rows = 0
+    def __init__(self, model: Model, record: pa.Table, report: Mapping[str, Any], skip: int | None = None) -> None:
+        self._model, self._skip, self._similar = model, skip, SimilarRows(model, record, report)
+        self._kept, self._of_class, self._rows = list[Found](), dict[int, Found](), 0
 
     def add(self, batch: pa.RecordBatch | pa.Table, labels: pa.Array | pa.ChunkedArray | None, issues: Issues) -> None:
         """Look at a batch; `labels` are its cells of the target column, if it has one."""
-        columns = encode_batch(batch, self._model.contract, self._model.encodings, issues=issues)
-        offsets = self._places(columns) - self._at
-        distances = np.sqrt((offsets * offsets).sum(axis=1))
-        distances[np.isnan(distances)] = np.inf
+        model = self._model
+        differences = self._similar.of_encoded(encode_batch(batch, model.contract, model.encodings, issues=issues))
         if self._skip is not None and self._rows <= self._skip < self._rows + len(batch):
-            distances[self._skip - self._rows] = np.inf
-        codes = np.full(len(batch), -1) if labels is None else label_codes(labels, self._model.decision.classes)
-        names = [name for name in self._model.contract.names if name in batch.schema.names]
-        part = pa.table(batch.select(names).columns, names)
-        part = with_missing_values_out(part, self._model.contract.columns)
-
-        def found(measured: Array, rows: Codes) -> list[Found]:
-            rows = rows[np.isfinite(measured[rows])]
-            records = plain_records(part.take(pa.array(rows)))
-            return [
-                (float(measured[row]), self._rows + row, self._label(int(codes[row])), one)
-                for row, one in zip(rows.tolist(), records, strict=True)
-            ]
-
-        self._kept += found(distances, np.argsort(distances, kind="stable")[: self._n_shown])
-        self._kept = sorted(self._kept, key=lambda one: one[:2])[: self._n_shown]
-        differences = np.where(np.isfinite(distances), self._similar.of_encoded(columns), np.inf)
-        for code in np.unique(codes).tolist():
-            of_class = np.flatnonzero(codes == code)
-            for one in found(differences, of_class[[differences[of_class].argmin()]]):
-                self._of_class[code] = min(self._of_class.get(code, one), one, key=lambda either: either[:2])
+            differences[self._skip - self._rows] = np.inf
+        codes = np.full(len(batch), -1) if labels is None else label_codes(labels, model.decision.classes)
+        names = [name for name in model.contract.names if name in batch.schema.names]
+        order = np.argsort(differences, kind="stable")
+        places = [order[:N_SHOWN], *(order[codes[order] == code][:1] for code in np.unique(codes))]
+        rows = np.unique(np.concatenate(places))
+        rows = rows[np.isfinite(differences[rows])]
+        part = pa.table(batch.select(names).columns, names).take(pa.array(rows))
+        records = plain_records(with_missing_values_out(part, model.contract.columns))
+        for row, cells in zip(rows.tolist(), records, strict=True):
+            code = int(codes[row])
+            label = None if code < 0 else model.decision.classes[code]
+            one: Found = (float(differences[row]), self._rows + row, label, cells)
+            self._kept.append(one)
+            self._of_class[code] = min(self._of_class.get(code, one), one, key=lambda either: either[:2])
+        self._kept = sorted(self._kept, key=lambda one: one[:2])[:N_SHOWN]
         self._rows += len(batch)
 
     def found(self) -> dict[str, Any]:
         """What takes the place of the ``"similar"`` medoids in the explanation, and the ``"known"`` rows."""
         if not self._kept:
             raise DataError(f"None of the {self._rows:,} known rows can be compared with the record.")
-        nearest = [{"distance": far, "row": row, "class": label, "record": one} for far, row, label, one in self._kept]
-        similar = [
-            {"difference": far, "row": row, "class": label, "record": cells}
-            for _, (far, row, label, cells) in sorted(self._of_class.items())
-        ]
-        known = {"distance": self._part.rows.space, "rows": self._rows, "nearest": nearest}
-        return {"known": known, "similar": self._similar.compared(similar)}
-
-    def _label(self, code: int) -> Any:
-        return None if code < 0 else self._model.decision.classes[code]
-
-    def _places(self, columns: Sequence[Array]) -> Array:
-        return self._part.rows.usable_points(np.column_stack(columns).astype(np.float64), self._part.columns)
+        nearest, similar = (
+            [{"difference": far, "row": row, "class": label, "record": cells} for far, row, label, cells in rows]
+            for rows in (self._kept, [one for _, one in sorted(self._of_class.items())])
+        )
+        return {"known": {"rows": self._rows, "nearest": nearest}, "similar": self._similar.compared(similar)}
 
 
 def _similar_medoids(model: Model, record: pa.Table, report: Mapping[str, Any]) -> list[dict[str, Any]]:

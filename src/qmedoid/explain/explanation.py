@@ -23,7 +23,7 @@ from qmedoid.explain.documents import (
     SimilarRowDict,
 )
 from qmedoid.explain.flips import nearest_flips
-from qmedoid.explain.sentences import change_texts, reasons, sentences, similar_text, term_text, toward_text
+from qmedoid.explain.sentences import flip_texts, reasons, sentences, similar_text, term_text, toward_text
 from qmedoid.markup import charts
 from qmedoid.markup.html import element
 from qmedoid.markup.page import picture_file, render
@@ -41,8 +41,6 @@ PAGE_TITLE, PICTURE_TITLE = "Why this record is called", "What the decision for"
 DIGITS = 3
 """Decimals of contributions in print."""
 _PROBABILITIES = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
-# Rows of a group that are listed.
-_RECORDS = 3
 
 Made = Mapping[str, Any]
 Part = TypeVar("Part", ContributionDict, GroupContributionDict, ContributingRowDict, RowTotalDict)
@@ -63,8 +61,8 @@ class Explanation(Mapping[str, Any]):
         The most similar row of either class by the columns that decide this record, among the medoids or the known
         rows: what it shares with the record, where it is close, and where it differs.
     flips : list of dict
-        The smallest changes of one or two columns that lead to another class, each verified by scoring it. They are
-        looked for when they are first asked for.
+        The smallest changes of one column that lead to another class, each verified by scoring it. They are looked for
+        when they are first used.
 
     Examples
     --------
@@ -138,15 +136,9 @@ class Explanation(Mapping[str, Any]):
         most = (self._top if top is None else top) or None
         columns, rest_of_columns = _listed(self._report["columns"], most)
         groups, rest_of_groups = _listed(self._report["groups"], most)
-        if most is not None:  # of every group the rows that contribute most, and the others summed up
-            few = [_listed(one["records"], min(most, _RECORDS)) if "records" in one else None for one in groups]
-            groups = [
-                one if own is None else {**one, "records": own[0], "rest": own[1]}
-                for one, own in zip(groups, few, strict=True)
-            ]
         rows, rest_of_rows = (None, None) if self._rows is None else _listed(self._rows, most)
         names = {one["name"] for one in columns}
-        names |= {change["column"] for flip in self.flips for change in flip["changes"]}
+        names |= {flip["column"] for flip in self.flips}
         shown = {name: cell for name, cell in self._report["record"].items() if most is None or name in names}
         report, mine = self._report, ("sentences", "similar", "medoids", "groups", "columns", "record")
         made = {name: value for name, value in report.items() if name not in mine}
@@ -157,7 +149,7 @@ class Explanation(Mapping[str, Any]):
             "record": shown,
             "columns": columns,
             "reasons": reasons(report),
-            "groups": groups,
+            "groups": [{name: value for name, value in one.items() if name != "records"} for one in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
             "similar": self.similar,
@@ -298,19 +290,13 @@ def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
         is_pair=made["threshold"] is not None,
         has_odds=made.get("probabilities") is not None,
         margin=signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS),
-        flips=[_flip(one) for one in made["flips"]],
+        flips=[flip_texts(one) for one in made["flips"]],
         classes=[cell_text(one["class"]) for one in medoids],
         cells=[(name, cell_text(cell), [_cell(one, name) for one in medoids]) for name, cell in record.items()],
         groups=_level(made, "groups", groups, "other group"),
         rows=_level(made, "rows", rows, "other row"),
         **{name: made[name] for name in ("sentences", "similar", "difference", "medoids", "model", "time")},
     )
-
-
-def _flip(flip: Mapping[str, Any]) -> tuple[str, str, str]:
-    changes = [f"{cell_text(one['column'])}: {' → '.join(change_texts(one))}" for one in flip["changes"]]
-    chance = "" if flip["probability"] is None else percent_text(flip["probability"])
-    return " and ".join(changes), cell_text(flip["prediction"]), chance
 
 
 def _cell(medoid: Mapping[str, Any], name: str) -> str:

@@ -38,9 +38,8 @@ Part = Mapping[str, Any]
 
 def sentences(report: Part, flips: Sequence[Part]) -> tuple[str, ...]:
     """The decision, where it starts, what raises and lowers it, and the smallest change that turns it."""
-    named = reasons(report)
+    named, is_odds = reasons(report), "probabilities" in report
     said = [_decision(report), _start(report, named)]
-    is_odds = "probabilities" in report
     for word, sign in (("Raises", 1), ("Lowers", -1)):
         parts = [one for one in named if sign * one["contribution"] > 0]
         if parts:
@@ -48,26 +47,18 @@ def sentences(report: Part, flips: Sequence[Part]) -> tuple[str, ...]:
             unit = " odds" if is_odds and parts[0] is named[0] else ""
             texts = [reason_text(one, odds=is_odds, unit="" if number else unit) for number, one in enumerate(parts)]
             said.append(f"{word} it: {', '.join(texts)}.")
-    strongest = next(iter(report["columns"]), None)
     if not named:
-        is_small = strongest is not None and abs(strongest["contribution"]) > _NOTHING
-        said.append("No column changes the odds noticeably." if is_small else "No column raises or lowers it.")
-    sign = 1 if report["prediction"] == report["toward"] else -1
-    if strongest is not None and strongest["contribution"] * sign <= -_least(report):
-        said.append(f"The strongest column, {_with_cell(strongest)}, speaks against this decision.")
+        said.append(f"No column changes the {'odds' if is_odds else 'score'} noticeably.")
     if report["decided_by"] == "circuit":
         said.append("The circuit took this decision.")
-    # The term without which the decision would be another one.
-    more = ("prevalence", "operating point") if report["threshold"] is None else ("prevalence",)
-    terms = {**report["varying"], **{name: report["terms"].get(name, 0.0) for name in more}}
-    value, name = max(((sign * value, name) for name, value in terms.items()), default=(0.0, ""))
-    if value > abs(report["margin"]) and name in _TERM_NAMES:
-        said.append(f"Without {term_text(name)} it would be {_otherwise(report, report['against'])}.")
     if not flips:
-        return (*said, "No change of one or two columns that was tried turns the decision.")
-    cells = [(cell_text(one["column"]), *change_texts(one)) for one in flips[0]["changes"]]
-    changes = [f"{column_text(name, after)} instead of {before}" for name, before, after in cells]
-    return (*said, f"It would be {_otherwise(report, flips[0]['prediction'])} with {' and '.join(changes)}.")
+        return (*said, "No change of one column that was tried turns the decision.")
+    otherwise = f"called {_class(report, flips[0]['prediction'])}"
+    if report["is_alert"] is not None:
+        otherwise = "no alert" if report["is_alert"] else "an alert"
+    before, after = _change_texts(flips[0])
+    change = f"{column_text(cell_text(flips[0]['column']), after)} instead of {before}"
+    return (*said, f"It would be {otherwise} with {change}.")
 
 
 def reasons(report: Part) -> list[dict[str, Any]]:
@@ -126,9 +117,15 @@ def similar_text(similar: Part, report: Part) -> str:
     return f"Most similar {of_class}: {row}" + (f" — {'; '.join(parts)}." if parts else ".")
 
 
-def change_texts(change: Part) -> tuple[str, str]:
+def flip_texts(flip: Part) -> tuple[str, str, str]:
+    """The change of a flip, such as ``age: 61 → 40``, the class that it leads to, and its probability."""
+    chance = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
+    return f"{cell_text(flip['column'])}: {' → '.join(_change_texts(flip))}", cell_text(flip["prediction"]), chance
+
+
+def _change_texts(flip: Part) -> tuple[str, str]:
     """A cell as it is and as it would be: the new one with all digits that it needs, and not the same in print."""
-    cell, to = change["cell"], change["to"]
+    cell, to = flip["cell"], flip["to"]
     before, after = cell_text(cell), cell_text(to)
     if isinstance(to, float) and float(after) != to:
         after = f"{to:.12g}"
@@ -181,11 +178,8 @@ def _start(report: Part, named: Sequence[Part]) -> str:
     start, is_pair = report["start"], report["threshold"] is None
     ahead = start if is_pair else start + report["terms"].get("operating point", 0.0)
     if "probabilities" not in report:
-        words = ("behind", "ahead", "level")
-        if not is_pair:
-            words = ("below the threshold", "above the threshold", "at the threshold")
-        where = f"{abs(ahead):.3g} {words[int(ahead > 0)]}" if abs(ahead) > _NOTHING else words[2]
-        text = f"Every record starts {where}"
+        words = ("behind", "ahead") if is_pair else ("below the threshold", "above the threshold")
+        text = f"Every record starts {abs(ahead):.3g} {words[int(ahead > 0)]}"
     elif is_pair:
         text = f"Between these two, {toward_text(report)} starts at {chance_texts(probability(start))[0]}"
     else:
@@ -193,10 +187,3 @@ def _start(report: Part, named: Sequence[Part]) -> str:
         text = f"{subject} starts at {chance_texts(probability(start))[0]}"
     largest = max((abs(one["contribution"]) for one in named), default=0.0)
     return f"{text}, which weighs more than any reason." if abs(ahead) > largest else f"{text}."
-
-
-def _otherwise(report: Part, label: Any) -> str:
-    """What the record would be called if this class were decided for."""
-    if report["is_alert"] is not None:
-        return "no alert" if report["is_alert"] else "an alert"
-    return f"called {_class(report, label)}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, column_slices
 from qmedoid.exceptions import ParameterError
-from qmedoid.kernels.knots import knot_places, knots_of
+from qmedoid.kernels.evidence import knot_places
 from qmedoid.schema import MODERATE, Values, part_bounds
 
 ScalingKind = Literal["standard", "minmax", "none"]
@@ -96,7 +96,9 @@ class RankScaling:
 
     def take(self, columns: Codes) -> "RankScaling":
         """The scaling of some columns, in their order."""
-        every, offsets = knots_of(columns, self.offsets)
+        sizes = np.diff(self.offsets)[columns]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        every = np.repeat(self.offsets[columns] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return RankScaling(offsets, self.values[every], self.scores[every])
 
     def apply(self, X: Array) -> Array:
@@ -117,7 +119,7 @@ class RankScaling:
 
     def _applied_at_once(self, X: Array, offsets: Codes) -> Array:
         """The same, bit by bit, for several columns: of few rows a call for each column is most of the time."""
-        place = knot_places(X, offsets, self.values)
+        place = knot_places(X, offsets[:-1], offsets[1:] - 1, self.values)
         scaled = np.where(np.isnan(X), np.nan, self.scores[place])
         between = np.nonzero((self.values[place] < X) & (place + 1 < offsets[1:]))
         left, x = place[between], X[between]

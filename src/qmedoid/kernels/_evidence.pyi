@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qmedoid.kernels._evidence_plan import EvidencePlan
+from qmedoid.kernels.evidence import EvidencePlan
 
 def judge(
     columns: NDArray[np.floating[Any]] | Sequence[NDArray[np.floating[Any]]],

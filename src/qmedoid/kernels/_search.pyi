@@ -2,7 +2,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array
-from qmedoid.kernels.search import Candidates, FoldSearch
+from qmedoid.kernels.scoring import Candidates, FoldSearch
 
 def fill_column(state: FoldSearch, anchor: int, column: Candidates) -> None: ...
 def build_squared(state: FoldSearch) -> None: ...

@@ -2,8 +2,8 @@
 
 import importlib
 import os
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -122,32 +122,41 @@ def row_block(table: Table, rows: slice | Codes) -> Array:
 
 
 def in_chunks(
-    fill: Callable[..., object],
+    kernel: str,
+    twin: Callable[..., object],
     table: Table,
-    *,
-    chunk_rows: int,
-    rows_per_thread: int,
+    sizes: tuple[int, int],
     threads: int | None,
-    **results: NDArray[Any] | None,
+    arguments: Mapping[str, Any],
+    results: Mapping[str, NDArray[Any] | None],
+    *,
+    as_rows: bool = False,
 ) -> None:
-    """Call ``fill(rows, **results)`` for one chunk of rows after the other, on several threads for long tables.
+    """Call ``fill(rows, **arguments, **results)`` for one chunk of rows after the other.
 
     Parameters
     ----------
-    fill : callable
-        A compiled kernel or its twin. It gets the same rows of the table and of all `results`. Numbers that a
-        compiled kernel cannot read in place are converted for it.
-    chunk_rows : int
-        Rows of a chunk at most: few enough to share between threads and to convert a piece at a time.
-    rows_per_thread : int
-        A thread for fewer rows costs more than it saves.
+    kernel : str
+        What fills: a function of a compiled kernel, such as ``"trees.add_leaves"``; where that is not built, or the
+        name is empty, its `twin`. It gets the same rows of the table and of all `results`. Numbers that a kernel cannot
+        read in place are converted for it.
+    sizes : tuple of int
+        Rows of a chunk at most: few enough to share between threads and to convert a piece at a time. And rows that
+        are worth a thread.
     threads : int or None
         See `thread_count`.
+    as_rows : bool
+        Whether the kernel reads rows of doubles alone, one after the other.
     """
+    module, _, name = kernel.partition(".")
+    built = compiled(module) if module else None
+    fill = partial(twin if built is None else getattr(built, name), **arguments)
     arrays = [table] if isinstance(table, np.ndarray) else table
     n, n_columns = table.shape if isinstance(table, np.ndarray) else (len(table[0]), len(table))
     readable = all(a.dtype in (np.float64, np.float32) and a.dtype.isnative and a.flags.aligned for a in arrays)
-    size = min(chunk_rows, max(64, _CHUNK_NUMBERS // max(1, n_columns)))
+    if as_rows:
+        readable &= isinstance(table, np.ndarray) and table.dtype == np.float64 and table.flags.c_contiguous
+    size = min(sizes[0], max(64, _CHUNK_NUMBERS // max(1, n_columns)))
     if readable and threads is None and 0 < n <= size:  # small tables come by the hundred
         fill(table, **results)
         return
@@ -159,7 +168,7 @@ def in_chunks(
             part = table[rows] if isinstance(table, np.ndarray) else [column[rows] for column in table]
         fill(part, **{name: None if whole is None else whole[rows] for name, whole in results.items()})
 
-    most = min(-(-n // size), n // max(1, rows_per_thread))
+    most = min(-(-n // size), n // max(1, sizes[1]))
     workers = 1 if threads is None and most <= 1 else min(thread_count(threads), most)
     if workers <= 1:
         for rows in row_slices(n, size) if n else ():

@@ -4,17 +4,21 @@ r"""The k nearest prototypes of every row, as if every distance had been measure
 
 Most prototypes are ruled out by an approximate distance whose error is bounded, and the others are measured. So a
 result depends on its row and the prototypes alone, bit for bit: not on the rows beside it or the number of threads.
+
+Of very many prototypes those of some cells are looked at. A cell holds the prototypes that are nearer to its center,
+which is one of them, than to any other center. A row looks at the `N_VISITS` cells with the nearest centers: with about
+√P cells, the cost grows as √P.
 """
 
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels.backend import compiled, in_chunks
-from qmedoid.kernels.ties import SAME_PLACE, TIE
+from qmedoid.kernels.backend import in_chunks
+from qmedoid.kernels.ties import SAME_PLACE, TIE, stable_order
 
 #: The largest number of neighbors that can be asked for.
 MOST_NEAREST = 16
@@ -26,9 +30,20 @@ _PROTOTYPES_WORTH_A_SCREEN = 96
 _ROWS_WORTH_A_SCREEN = 4
 # A screen that rounds by more than this share rules out nothing.
 _COARSEST_SCREEN = 0.01
-# Distances of a block of the twin, and prototypes of a stream at most.
+# Distances of a block of the twin.
 _BLOCK_NUMBERS = 2**19
-_STREAM_LENGTH = 16
+# Prototypes that lie side by side for the compiled kernel.
+_PANEL = 16
+
+
+# Cells for the square root of the prototypes; prototypes for each cell that decide the centers; rounds that move them.
+_CELLS_PER_ROOT, _SAMPLE, _ROUNDS = 2.0, 40, 3
+N_VISITS = MOST_NEAREST
+"""Cells that a row looks at."""
+LEAST_IN_CELL = 4
+"""Prototypes of a cell at least."""
+# Rows of a chunk, and rows that are worth a thread.
+_CELL_SIZES = 2000, 500
 
 
 def nearest_squared(
@@ -64,25 +79,14 @@ def nearest_squared(
         centered = prototypes - center
         scale = float(np.ldexp(1.0, min(-int(np.frexp(np.abs(centered).max())[1]), 1000)))
         centered *= scale
-    kernel = compiled("nearest")
-    if kernel is None:
-        fill, chunk = partial(numpy_nearest, centered=centered), max(1, _BLOCK_NUMBERS // len(prototypes))
-    else:
-        unit = (prototypes.shape[1] + 8) * 2.0**-24
-        worth_it = len(prototypes) >= _PROTOTYPES_WORTH_A_SCREEN and len(rows) >= _ROWS_WORTH_A_SCREEN
-        can_screen = unit <= _COARSEST_SCREEN and np.isfinite(scale) and np.isfinite(centered).all()
-        panels = _panels(centered, kernel.PANEL) if worth_it and can_screen else None
-        fill, chunk = partial(kernel.nearest, panels=panels, unit=unit), _CHUNK_ROWS
-    in_chunks(
-        partial(fill, prototypes=prototypes, center=center, scale=scale),
-        rows,
-        chunk_rows=chunk,
-        rows_per_thread=_WORTH_A_THREAD // prototypes.size,
-        threads=threads,
-        own=own,
-        squared=squared,
-        indices=indices,
-    )
+    unit = (prototypes.shape[1] + 8) * 2.0**-24
+    worth_it = len(prototypes) >= _PROTOTYPES_WORTH_A_SCREEN and len(rows) >= _ROWS_WORTH_A_SCREEN
+    can_screen = unit <= _COARSEST_SCREEN and np.isfinite(scale) and np.isfinite(centered).all()
+    panels = _panels(centered) if worth_it and can_screen else None
+    screen = {"prototypes": prototypes, "panels": panels, "center": center, "scale": scale, "unit": unit}
+    sizes = _CHUNK_ROWS, _WORTH_A_THREAD // prototypes.size
+    results = {"own": own, "squared": squared, "indices": indices}
+    in_chunks("nearest.nearest", numpy_nearest, rows, sizes, threads, screen, results)
     return squared, indices
 
 
@@ -105,9 +109,9 @@ def _checked(rows: Array, prototypes: Array, k: int, own: Codes | None) -> tuple
     return as_numbers[0], as_numbers[1], own
 
 
-def _panels(centered: Array, width: int) -> NDArray[np.float32]:
+def _panels(centered: Array) -> NDArray[np.float32]:
     """Prototypes side by side, |p|²/2 above their columns, shape (ceil(P / width), d + 1, width)."""
-    n, d = centered.shape
+    (n, d), width = centered.shape, _PANEL
     count = -(-n // width)
     lined_up = np.zeros((count * width, d + 1))
     lined_up[:, 0] = np.inf
@@ -122,49 +126,23 @@ def _panels(centered: Array, width: int) -> NDArray[np.float32]:
 
 
 def numpy_nearest(
-    rows: Array,
-    prototypes: Array,
-    centered: Array,
-    center: Array,
-    scale: float,
-    own: Codes | None,
-    squared: Array,
-    indices: Codes,
+    rows: Array, prototypes: Array, own: Codes | None, squared: Array, indices: Codes, **_screen: Any
 ) -> None:
-    """Fill `squared` and `indices`, as the compiled kernel does."""
-    with np.errstate(over="ignore", invalid="ignore"):  # such rows measure every distance
-        x = (rows - center) * scale
-        screen = 0.5 * np.einsum("ij,ij->i", centered, centered) - x @ centered.T
+    """Fill `squared` and `indices`, as the compiled kernel does; all distances are measured."""
+    k = min(squared.shape[1], len(prototypes))
+    for part in row_slices(rows, max(1, _BLOCK_NUMBERS // len(prototypes))):
+        measured = np.zeros((len(rows[part]), len(prototypes)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for x, p in zip(rows[part].T, prototypes.T, strict=True):
+                measured += (x[:, None] - p) ** 2
+            same = SAME_PLACE * np.einsum("ij,ij->i", rows[part], rows[part])
         if own is not None:
-            left_out = np.flatnonzero(own >= 0)
-            screen[left_out, own[left_out]] = np.inf
-        same = SAME_PLACE * np.einsum("ij,ij->i", rows, rows)
-        row, prototype = np.nonzero(_passing(screen, x, same * scale * scale, squared.shape[1]))
-        difference = rows[row] - prototypes[prototype]
-        measured = np.einsum("ij,ij->i", difference, difference)
-    found = np.isfinite(measured)
-    if own is not None:
-        found &= prototype != own[row]
-    write_nearest(row[found], prototype[found], measured[found], same[row[found]], squared, indices)
-
-
-def _passing(screen: Array, x: Array, same: Array, k: int) -> Flags:
-    """Which prototypes may be among the k nearest, by (|x − p|² − |x|²)/2 and the bound of its rounding."""
-    n, count = screen.shape
-    if count <= k:
-        return np.ones((n, count), dtype=np.bool_)
-    # The k-th smallest of the minima of many streams is at least the k-th smallest of all, and sooner found.
-    length = min(_STREAM_LENGTH, count // k)
-    streams = screen[:, : count // length * length].reshape(n, length, -1).min(axis=1)
-    kth = np.partition(streams, k - 1, axis=1)[:, k - 1]
-    unit = (x.shape[1] + 8) * 2.0**-53
-    square = np.einsum("ij,ij->i", x, x)
-    # A prototype that is as near as the k-th is no longer than this.
-    reach = (np.sqrt(square) + np.sqrt(np.maximum(square + 2.0 * kth, 0.0))) / (1.0 - 2.0 * np.sqrt(unit))
-    limit = kth + 2.1 * unit * (np.sqrt(square) * reach + 0.5 * reach**2) + unit * np.abs(kth) + 2.0**-900
-    limit += TIE * (np.sqrt(square) + reach) ** 2 + same
-    passing: Flags = (screen <= limit[:, None]) | ~np.isfinite(limit)[:, None]
-    return passing
+            left_out = np.flatnonzero(own[part] >= 0)
+            measured[left_out, own[part][left_out]] = np.inf
+        measured[np.isnan(measured)] = np.inf
+        limit = np.partition(measured, k - 1, axis=1)[:, k - 1] * (1.0 + 2.0 * TIE) + 2.0 * same
+        row, prototype = np.nonzero(np.isfinite(measured) & ~(measured > limit[:, None]))
+        write_nearest(row, prototype, measured[row, prototype], same[row], squared[part], indices[part])
 
 
 def write_nearest(row: Codes, prototype: Codes, measured: Array, same: Array, squared: Array, indices: Codes) -> None:
@@ -178,3 +156,80 @@ def write_nearest(row: Codes, prototype: Codes, measured: Array, same: Array, sq
     kept = place < squared.shape[1]
     squared[row[kept], place[kept]] = measured[kept]
     indices[row[kept], place[kept]] = prototype[kept]
+
+
+def cell_centers(prototypes: Array, rng: np.random.Generator) -> Codes:
+    """Prototypes (P, d) that are centers of cells: those nearest to the means of k-means, in rising order."""
+    count = max(1, int(_CELLS_PER_ROOT * np.sqrt(len(prototypes))))
+    rows = np.sort(rng.choice(len(prototypes), min(len(prototypes), _SAMPLE * count), replace=False))
+    some = np.ascontiguousarray(prototypes[rows])
+    means = np.ascontiguousarray(some[np.sort(rng.choice(len(some), min(len(some), count), replace=False))])
+    for _ in range(_ROUNDS):
+        places = nearest_squared(some, means, k=1)[1][:, 0]
+        sizes = np.bincount(places, minlength=len(means))[:, None]
+        sums = np.column_stack([np.bincount(places, column, len(means)) for column in some.T])
+        means = np.where(sizes > 0, sums / np.maximum(sizes, 1), means)
+    centers = rows[np.unique(nearest_squared(means, some, k=1)[1])]
+    # A center that few prototypes are nearest to is given up: theirs are others then.
+    sizes = np.bincount(cells_of(prototypes, centers), minlength=len(centers))
+    return centers[sizes >= LEAST_IN_CELL] if (sizes >= LEAST_IN_CELL).any() else centers[:1]
+
+
+def cells_of(prototypes: Array, centers: Codes) -> Codes:
+    """The cell of every prototype, shape (P,)."""
+    return nearest_squared(prototypes, prototypes[centers], k=1)[1][:, 0]
+
+
+class CellSearch:
+    """Prototypes (P, d) laid out cell by cell, with their centers (K,) and the cell of each (P,)."""
+
+    def __init__(self, prototypes: Array, centers: Codes, cells: Codes) -> None:
+        # Columns that vary most come first: they show soonest that a prototype is far away.
+        self.columns = stable_order(-prototypes.var(axis=0))
+        self.names = np.argsort(cells, kind="stable")
+        self.prototypes = np.ascontiguousarray(prototypes[self.names][:, self.columns])
+        self.centers = np.ascontiguousarray(prototypes[centers][:, self.columns])
+        self.starts = np.searchsorted(cells[self.names], np.arange(len(centers) + 1)).astype(np.intp)
+        apart = self.prototypes - self.centers[cells[self.names]]
+        self.radii = np.sqrt(np.maximum.reduceat(np.einsum("ij,ij->i", apart, apart), self.starts[:-1]))
+
+    def nearest_squared(
+        self, rows: Array, *, k: int, own: Codes | None = None, threads: int | None = None
+    ) -> tuple[Array, Codes]:
+        """As the function `nearest_squared`, of the prototypes of the cells with the nearest centers."""
+        rows = np.ascontiguousarray(rows[:, self.columns])
+        squared, indices = np.full((len(rows), k), np.inf), np.full((len(rows), k), -1, dtype=np.intp)
+        visits_k = min(N_VISITS, len(self.centers))
+        to_centers, visits = nearest_squared(rows, self.centers, k=visits_k, threads=threads)
+        if not len(rows):
+            return squared, indices
+        cells = {"prototypes": self.prototypes, "names": self.names, "starts": self.starts, "radii": self.radii}
+        left_out = None if own is None else np.ascontiguousarray(own, dtype=np.intp)
+        results = {"own": left_out, "visits": visits, "to_centers": to_centers, "squared": squared, "indices": indices}
+        in_chunks("cells.nearest_in_cells", numpy_nearest_in_cells, rows, _CELL_SIZES, threads, cells, results)
+        return squared, indices
+
+
+def numpy_nearest_in_cells(
+    rows: Array,
+    prototypes: Array,
+    names: Codes,
+    starts: Codes,
+    own: Codes | None,
+    visits: Codes,
+    squared: Array,
+    indices: Codes,
+    **_bounds: Any,
+) -> None:
+    """Fill `squared` and `indices`, as the compiled kernel does; no cell is ruled out."""
+    for i, row in enumerate(rows):
+        visited = [np.arange(starts[cell], starts[cell + 1]) for cell in visits[i] if cell >= 0]
+        places = np.concatenate([np.zeros(0, dtype=np.intp), *visited])
+        if own is not None:
+            places = places[names[places] != own[i]]
+        difference = row - prototypes[places]
+        measured = np.einsum("ij,ij->i", difference, difference)
+        places, measured = places[np.isfinite(measured)], measured[np.isfinite(measured)]
+        first = np.zeros(len(places), dtype=np.intp)
+        same = np.full(len(places), SAME_PLACE * float(row @ row))
+        write_nearest(first, names[places], measured, same, squared[i : i + 1], indices[i : i + 1])

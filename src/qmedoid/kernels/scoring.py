@@ -13,16 +13,19 @@ result depends on that row alone, bit for bit: not on its position, the rows bes
 A row is left *undecided* (label −1, numbers NaN) when its feature vector is zero, not finite, or so large or small
 that its square leaves the range of a double. Such rows are rare, and the caller has a slower way for them: the
 definition. Where the kernel is not built, all rows are left to it.
+
+`FoldSearch` scores the configurations that a fit searches among.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
-from qmedoid.arrays import Array, Codes, Table
+from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.kernels.backend import Measured, compiled, in_chunks, row_count
 
 _CHUNK_ROWS = 16384
@@ -31,65 +34,31 @@ _ROWS_PER_THREAD = 10_000
 
 @dataclass(frozen=True)
 class ScoringPlan:
-    """What a fitted rule needs to decide, as contiguous arrays. U used columns, A anchors, P medoids, C classes.
+    """What a fitted rule needs to decide, as contiguous arrays. U used columns, A anchors, P medoids, C classes."""
 
-    Attributes
-    ----------
-    n_columns : int
-        Columns of the tables it can score.
-    used : ndarray of shape (U,)
-        Those it reads.
-    center : ndarray of shape (U,)
-        What is subtracted from the used columns.
-    offsets, members, weights : ndarray of shape (A + 1,), (S,) and (S,)
-        Members of anchor a are ``members[offsets[a]:offsets[a + 1]]``, as positions in `used`. Their weights are
-        divided by the scale of the column already.
-    signed : bool
-        Whether features carry the sign of their weighted sum.
-    feature_center, feature_inverse_scale : ndarray of shape (A,)
-    medoids, medoid_norms, medoid_indices : ndarray of shape (P, A), (P,) and (P,)
-        Class by class, with the index each is reported by.
-    class_offsets : ndarray of shape (C + 1,)
-        Medoids of class c are ``medoids[class_offsets[c]:class_offsets[c + 1]]``.
-    measurable : bool
-        Whether every medoid is zero or has a square within range; else all rows are left undecided.
-    multipliers : ndarray of shape (C,)
-    alpha : float
-        Share of the distance channel; 1 where the angle does not count.
-    angle : {"true", "printed"}
-    """
-
-    n_columns: int
-    used: Codes
-    center: Array
-    offsets: Codes
-    members: Codes
-    weights: Array
-    signed: bool
-    feature_center: Array
-    feature_inverse_scale: Array
-    medoids: Array
-    medoid_norms: Array
-    medoid_indices: Codes
-    class_offsets: Codes
-    measurable: bool
-    multipliers: Array
-    alpha: float
+    n_columns: int  # of the tables it can score
+    used: Codes  # (U,): columns that it reads
+    center: Array  # (U,): what is subtracted from them
+    offsets: Codes  # (A + 1,): members of anchor a are `members[offsets[a]:offsets[a + 1]]`
+    members: Codes  # (S,): positions in `used`
+    weights: Array  # (S,): divided by the scale of the column already
+    signed: bool  # whether features carry the sign of their weighted sum
+    feature_center: Array  # (A,)
+    feature_inverse_scale: Array  # (A,)
+    medoids: Array  # (P, A): class by class
+    medoid_norms: Array  # (P,)
+    medoid_indices: Codes  # (P,): the index each is reported by
+    class_offsets: Codes  # (C + 1,): medoids of class c are `medoids[class_offsets[c]:class_offsets[c + 1]]`
+    measurable: bool  # whether every medoid is zero or has a square within range; else all rows are left undecided
+    multipliers: Array  # (C,)
+    alpha: float  # share of the distance channel; 1 where the angle does not count
     angle: Literal["true", "printed"]
 
 
 def measure(table: Table, plan: ScoringPlan, *, channels: bool = True, threads: int | None = None) -> Measured:
     """Fusion scores and nearest medoids of every row, and distance and angle to them if `channels` are wanted.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n, M), or sequence of M arrays of shape (n,)
-        Raw rows, or raw columns. float64 and float32 are read in place; other types are converted piece by piece.
-        Arithmetic is in double precision for all of them.
-    plan : ScoringPlan
-    channels : bool
-    threads : int or None
-        None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on; short tables take one.
+    The table has rows (n, M), or is a sequence of M columns (n,), of raw numbers; see `kernels.backend.in_chunks`.
     """
     shape = n, _ = row_count(table, plan.n_columns), len(plan.multipliers)
     distance, angle = np.empty((2, n if channels else 0, shape[1]))
@@ -108,11 +77,128 @@ def labels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Co
 
 def _fill(table: Table, plan: ScoringPlan, channels: bool, threads: int | None, **results: NDArray[Any]) -> None:
     """Fill the results that are given; without channels, no angle is computed where it does not count."""
-    kernel = compiled("scoring")
-    if kernel is None or not plan.measurable:
-        for whole in results.values():
-            whole[...] = -1 if whole.dtype == np.intp else np.nan
-        return
     angle = plan.angle if channels or plan.alpha != 1.0 else "none"
-    fill, sizes = partial(kernel.score, plan=plan, angle=angle), (_CHUNK_ROWS, _ROWS_PER_THREAD)
-    in_chunks(fill, table, chunk_rows=sizes[0], rows_per_thread=sizes[1], threads=threads, **results)
+    arguments, sizes = {"plan": plan, "angle": angle}, (_CHUNK_ROWS, _ROWS_PER_THREAD)
+    in_chunks("scoring.score" if plan.measurable else "", _undecided, table, sizes, threads, arguments, results)
+
+
+def _undecided(_table: Table, plan: ScoringPlan, angle: str, **results: NDArray[Any]) -> None:
+    """Leave all rows to the definition."""
+    del plan, angle
+    for whole in results.values():
+        whole[...] = -1 if whole.dtype == np.intp else np.nan
+
+
+ANGLES = {"none": 0, "true": 1, "printed": 2}
+"""How the kernels number the angular channels."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    r"""Feature columns :math:`u = g\,\sigma\sqrt{\sum_f (w_f x_f)^2}` over some members of one group."""
+
+    members: Codes  # (m,): columns of the table that any of the candidates uses
+    weights: Array  # (m,): weight w of each
+    picks: Codes  # (n_candidates, k): positions in `members`, in the order in which they are summed
+    factors: Array  # (n_candidates,): factor g of each candidate
+
+
+class FoldSearch:
+    """The features of one configuration on one fold, kept up to date as single features are replaced.
+
+    A visit asks what becomes of the validation predictions when the feature of one anchor is replaced by each of many
+    candidates. All other features stay, so their share of every distance, norm and inner product is computed once per
+    visit; a candidate adds one column to it. There is no NumPy twin: where the kernel is not built, the definition is
+    rebuilt for every candidate (:class:`qmedoid.methods.nearest.problem.RebuildObjective`).
+
+    Parameters
+    ----------
+    train : ndarray of shape (n_train, M)
+    samples : sequence of int ndarray
+        For each class the rows of `train` among which its medoid is sought, rising; none may be empty.
+    val, codes_val : ndarray of shape (n_val, M), (n_val,)
+        Validation rows and their class codes.
+    multipliers : ndarray of shape (C,)
+    alpha : float
+    angle : {"none", "true", "printed"}
+    signed : bool
+        Whether features carry a sign.
+    """
+
+    def __init__(
+        self,
+        train: Array,
+        samples: Sequence[Codes],
+        val: Array,
+        codes_val: Codes,
+        *,
+        multipliers: Array,
+        alpha: float,
+        angle: str,
+        signed: bool,
+    ) -> None:
+        kernel = compiled("search")
+        assert kernel is not None, "the caller has asked whether it is built"
+        self.kernel = kernel
+        sampled = np.concatenate(samples)
+        others = np.setdiff1d(np.arange(len(train)), sampled)
+        by_class = np.argsort(codes_val, kind="stable")
+        # Columns of the rows among which medoids are sought, class by class, then of all others; `bounds` of classes.
+        self.train = np.ascontiguousarray(train[np.concatenate((sampled, others))].T)
+        self.bounds = _starts([len(rows) for rows in samples])
+        # Rows that are equal to an earlier one of their class have equal totals, and are never the medoid.
+        self.repeated = np.concatenate([_repeated(train[rows]) for rows in samples]).view(np.uint8)
+        self.val = np.ascontiguousarray(val[by_class].T)
+        self.val_bounds = _starts(np.bincount(codes_val, minlength=len(multipliers)))
+        self.multipliers = np.ascontiguousarray(multipliers, dtype=np.float64)
+        self.alpha, self.angle, self.signed = float(alpha), ANGLES[angle], signed
+        # Standardized features of the rows among which medoids are sought, and of the validation rows.
+        self.sample_z = self.val_z = np.empty((0, 0))
+        # |mean| / deviation of each feature, by which the rounding of the mean is magnified; infinite where rounding
+        # decides what the feature is. Squared distances within each class, which are updated and so are bounds only,
+        # and at most so much is wrong with them.
+        self.condition = self.squared = self.slack = np.empty(0)
+
+    def start(self, columns: Sequence[Candidates]) -> None:
+        """Compute the features of a configuration, one candidate for each anchor."""
+        self.sample_z = np.empty((len(columns), self.bounds[-1]))
+        self.val_z = np.empty((len(columns), self.val.shape[1]))
+        self.condition = np.empty(len(columns))
+        for anchor, column in enumerate(columns):
+            self.kernel.fill_column(self, anchor, column)
+        self.kernel.build_squared(self)
+
+    def replace(self, anchor: int, column: Candidates) -> None:
+        """Put one candidate in the place of an anchor's feature."""
+        old = self.sample_z[anchor].copy()
+        self.kernel.fill_column(self, anchor, column)
+        self.kernel.update_squared(self, old, self.sample_z[anchor])
+
+    def evaluate(self, anchor: int, candidates: Candidates) -> tuple[npt.NDArray[np.int64], Flags]:
+        """Confusion matrices with each candidate in the place of an anchor's feature; the current state stays.
+
+        Returns
+        -------
+        confusion : ndarray of shape (n_candidates, C, C)
+            True classes by predicted classes, counted over the validation rows.
+        unsure : boolean ndarray of shape (n_candidates,)
+            Where rounding decides a prediction, so that the counts may differ from those of a plain rebuild.
+        """
+        count, n_classes = len(candidates.picks), len(self.multipliers)
+        confusion = np.zeros((count, n_classes, n_classes), dtype=np.int64)
+        unsure = np.zeros(count, dtype=np.bool_)
+        self.kernel.evaluate(self, anchor, candidates, confusion, unsure.view(np.uint8))
+        return confusion, unsure
+
+
+def _repeated(rows: Array) -> Flags:
+    """Which rows are, byte for byte, equal to an earlier one."""
+    keys = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}")
+    repeated = np.ones(len(rows), dtype=np.bool_)
+    repeated[np.unique(keys, return_index=True)[1]] = False
+    return repeated
+
+
+def _starts(sizes: Sequence[int] | Codes) -> Codes:
+    starts: Codes = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+    return starts

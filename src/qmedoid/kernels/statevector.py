@@ -10,7 +10,6 @@ angles, float64 or float32. A row's result depends on that row alone, bit for bi
 and sums over rows have a fixed order, whatever the number of threads.
 """
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,8 @@ State = NDArray[Any]
 MAX_QUBITS = 12
 """The largest register that is simulated."""
 
-# Amplitudes per call of the kernel, few enough to share rows between threads, and of its twin.
-_CHUNK_AMPLITUDES = 2**18
-_TWIN_AMPLITUDES = 2**17
+# Amplitudes per call of the kernel or of its twin, few enough to share rows between threads.
+_CHUNK_AMPLITUDES = 2**17
 # Rows per call start at full tiles of either precision.
 _ROWS_MULTIPLE = 16
 
@@ -66,17 +64,9 @@ def expectations(angles: Real, weights: Real, observables: Real, *, reupload: bo
 
 
 def _fill(name: str, angles: Real, threads: int | None, out: State, **circuit: Any) -> None:
-    """Fill `out` by one of the functions of the kernel, or by its twin on one thread."""
-    kernel = compiled("statevector")
-    amplitudes = _TWIN_AMPLITUDES if kernel is None else _CHUNK_AMPLITUDES
-    in_chunks(
-        partial(_numpy_fill if kernel is None else getattr(kernel, name), **circuit),
-        angles,
-        chunk_rows=max(_ROWS_MULTIPLE, amplitudes >> angles.shape[1]),
-        rows_per_thread=len(angles) + 1 if kernel is None else 1,
-        threads=threads,
-        out=out,
-    )
+    """Fill `out` by one of the functions of the kernel, or by its twin."""
+    sizes = max(_ROWS_MULTIPLE, _CHUNK_AMPLITUDES >> angles.shape[1]), 1
+    in_chunks(f"statevector.{name}", _numpy_fill, angles, sizes, threads, circuit, {"out": out})
 
 
 def _numpy_fill(angles: Real, weights: Real, reupload: bool, out: State, observables: Real | None = None) -> None:

@@ -9,12 +9,10 @@ import pyarrow as pa
 
 from qmedoid.arrays import row_slices
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.large.shared import cached_model, load_cached
+from qmedoid.large.shared import cached_model
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
-from qmedoid.tables.difference import OnMismatch, compare_columns
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.results import ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.difference import Issues, OnMismatch, compare_columns
+from qmedoid.tables.results import ResultColumns, ScoreSettings
 from qmedoid.tables.scoring import decide_rows
 from qmedoid.tables.writing import OnBadRow
 
@@ -66,19 +64,16 @@ def arrow_scorer(
     ...     print(pa.Table.from_batches(results).column_names[:3])
     ['a', 'prediction', 'score']
     """
-    for name, given, allowed in (
-        ("on_mismatch", on_mismatch, get_args(OnMismatch)),
-        ("on_bad_row", on_bad_row, get_args(OnBadRow)),
-    ):
-        if given not in allowed:
-            options = " or ".join(map(repr, allowed))
+    for name, given, kind in (("on_mismatch", on_mismatch, OnMismatch), ("on_bad_row", on_bad_row, OnBadRow)):
+        if given not in get_args(kind):
+            options = " or ".join(map(repr, get_args(kind)))
             raise ParameterError(f"The {name!r} parameter of arrow_scorer must be {options}. Got {given!r} instead.")
     for name, texts in (("columns", columns), ("add", add)):
         if isinstance(texts, str):
             raise ParameterError(
                 f"The {name!r} parameter of arrow_scorer must be a list of names. Got the text {texts!r} instead."
             )
-    model = load_cached(path)
+    model = cached_model(path)
     settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
     ResultColumns(model.model, settings).nothing(pa.schema([(name, pa.string()) for name in columns]))
     return ArrowScorer(str(Path(path).absolute()), model.sha256, settings)
@@ -203,20 +198,14 @@ class _Blocks:
     def in_schema(self, table: pa.Table, number: int) -> pa.Table:
         """A batch, if it has the schema of the first one; columns without a value are taken in its types."""
         wanted = self.empty.schema
-        if table.schema.equals(wanted):
-            return table
-        if table.column_names != wanted.names:
+        pairs = zip(wanted, table.schema, strict=False)
+        if table.column_names != wanted.names or any(new.type not in (old.type, pa.null()) for old, new in pairs):
+            first, other = (", ".join(f"{one.name} {one.type}" for one in schema) for schema in (wanted, table.schema))
             raise DataError(
-                f"All batches must have the same columns in the same order. The first has {wanted.names}, and batch "
-                f"{number} (from 0) has {table.column_names}."
+                "All batches must have the same columns in the same order, of the same types. The first has "
+                f"({first}), and batch {number} (from 0) has ({other}): select and cast them before."
             )
-        for old, new in zip(wanted, table.schema, strict=True):
-            if new.type != old.type and not pa.types.is_null(new.type):
-                raise DataError(
-                    f"All batches must have the same types. Column {old.name!r} is {old.type} in the first one and "
-                    f"{new.type} in batch {number} (from 0): cast it before."
-                )
-        return pa.table([column.cast(field.type) for column, field in zip(table.columns, wanted, strict=True)], wanted)
+        return table if table.schema.equals(wanted) else table.cast(wanted)
 
     def results(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         """Results about the next rows, in blocks; a broken contract is refused before them."""

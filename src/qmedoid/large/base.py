@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.geometry.row_groups import Bits, mixed
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
 from qmedoid.tables.numbers import comma_numbers
-from qmedoid.tables.row_hashes import Bits, mixed
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import MISSING, label_codes
 
@@ -35,15 +35,7 @@ _MISSING = np.uint64(0x7FF8_0000_0000_0001)
 
 @dataclass(frozen=True)
 class Summary:
-    """What a pass has found in some rows.
-
-    Attributes
-    ----------
-    counts : mapping of str to mapping of str to int
-        Counts by what is counted, and by what it is counted for.
-    rows : mapping of str to pyarrow.Table
-        Rows that were kept, by what for, each with its place in the table in the column `ROW`.
-    """
+    """What a pass has found in some rows: counts by what is counted and what for, and rows with the column `ROW`."""
 
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     rows: Mapping[str, pa.Table] = field(default_factory=dict)
@@ -77,16 +69,15 @@ def merge(summaries: Iterable[Summary]) -> Summary:
     """One summary of all."""
     counts: dict[str, Counter[str]] = {}
     rows: dict[str, list[pa.Table]] = {}
-    for one in summaries:
-        for what, found in one.counts.items():
-            counts.setdefault(what, Counter()).update(found)
-        for what, table in one.rows.items():
+    for summary in summaries:
+        for what, count in summary.counts.items():
+            counts.setdefault(what, Counter()).update(count)
+        for what, table in summary.rows.items():
             rows.setdefault(what, []).append(table)
-    together = {what: in_order(tables) for what, tables in rows.items()}
-    # Names in an order of their own: a summary does not show which partition came first.
+    # Names are sorted: a summary does not show which partition came first.
     return Summary(
         {what: dict(sorted(counts[what].items())) for what in sorted(counts)},
-        {what: together[what] for what in sorted(together)},
+        {what: in_order(rows[what]) for what in sorted(rows)},
     )
 
 

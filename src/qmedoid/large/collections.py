@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import cloudpickle
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -17,11 +18,10 @@ from dask.delayed import Delayed, delayed
 
 from qmedoid.exceptions import DataError
 from qmedoid.large.base import Pass, Summary, table_digest
-from qmedoid.large.runner import OnRows, Results, Runner, TableFacts
-from qmedoid.large.shared import Shared
-from qmedoid.large.workers import results_by
+from qmedoid.large.runner import OnRows, Runner, TableFacts
+from qmedoid.large.workers import packed, results_by
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables.arrow import as_table, common_type, is_declared_category, plain_type
+from qmedoid.tables.arrow import as_table, is_declared_category, plain_type
 from qmedoid.tables.binary_files import MemoryFile
 from qmedoid.tables.source import TableSource
 
@@ -100,23 +100,9 @@ def lazy_values(
 ) -> Any:
     """What a method returns about every row, in the kind of the data: lazy, with known types.
 
-    Parameters
-    ----------
-    data : dask.dataframe.DataFrame or dask.array.Array of shape (n, p)
-    owner : object
-        The one with the method, which takes a partition and returns an array.
-    method : str
-    how : mapping
-        Further arguments of the method.
-    names : str or sequence
-        Name of the series, or of the columns, of a frame.
-    nothing : ndarray of shape (0,) or (0, C)
-        What the method returns of no rows.
-
-    Returns
-    -------
-    dask.array.Array, dask.dataframe.Series or dask.dataframe.DataFrame
-        An array for an array; for a frame a series or a frame with its index.
+    An array (n, p) gives an array; a frame gives a series or a frame with its index. `owner` has the method, which
+    takes a partition and `how`; `names` are the name of the series or those of the columns, and `nothing`, of shape
+    (0,) or (0, C), is what it returns of no rows.
     """
     rows = by_rows(data)
     values = partial(_values, method=method, how=dict(how), nothing=nothing)
@@ -124,7 +110,7 @@ def lazy_values(
         return lazy_frame(rows, owner, partial(_framed_values, values=values, names=names), ())
     # With a column for every class, or without columns.
     shape = {"chunks": (rows.chunks[0], (nothing.shape[1],))} if nothing.ndim > 1 else {"drop_axis": 1}
-    return rows.map_blocks(_with_owner, _node(owner), values, {}, meta=nothing, **shape)
+    return rows.map_blocks(_of_owner, _node(owner), values, {}, meta=nothing, **shape)
 
 
 def lazy_frame(data: Any, owner: Any, function: Callable[..., Any], names: Sequence[str], **how: Any) -> Any:
@@ -136,7 +122,7 @@ def lazy_frame(data: Any, owner: Any, function: Callable[..., Any], names: Seque
     if isinstance(rows, da.Array):
         rows = dd.from_dask_array(rows, columns=list(names))
     empty = function(owner, nothing_of(rows), **how)
-    return rows.map_partitions(_with_owner, _node(owner), function, how, meta=empty, **_AS_IT_IS)
+    return rows.map_partitions(_of_owner, _node(owner), function, how, meta=empty, **_AS_IT_IS)
 
 
 # Partitions are not aligned with what they are given beside them, and results keep their types.
@@ -144,12 +130,12 @@ _AS_IT_IS: dict[str, Any] = {"enforce_metadata": False, "align_dataframes": Fals
 
 
 def _node(owner: Any) -> Any:
-    packed = Shared.of(owner)
-    return delayed(Shared, pure=True)(packed.sha256, packed.data, dask_key_name=packed.key)
+    data, key = packed(owner)
+    return delayed(cloudpickle.loads, pure=True)(data, dask_key_name=key)
 
 
-def _with_owner(part: Any, shared: Shared, function: Callable[..., Any], how: Mapping[str, Any]) -> Any:
-    return function(shared.value(), part, **how)
+def _of_owner(part: Any, owner: Any, function: Callable[..., Any], how: Mapping[str, Any]) -> Any:
+    return function(owner, part, **how)
 
 
 def _values(owner: Any, part: Any, method: str, how: Mapping[str, Any], nothing: npt.NDArray[Any]) -> Any:
@@ -165,38 +151,15 @@ def _framed_values(owner: Any, part: Any, values: Callable[..., Any], names: str
     return pa.table(columns).to_pandas().set_axis(list(names), axis=1).set_axis(part.index)
 
 
-# Names of the target, where it has none that is free.
-_TARGETS = ("target", "class", "y", "label")
-
-
-def _table(names: Sequence[str], target: str, place: int, x: Any, y: Any = None) -> pa.Table:
-    """A partition of X with its targets, if these are apart, as one table."""
-    table = as_table(x, names=names)
-    if y is None:
-        return table
-    check_same_rows(place, x, y)
-    return table.append_column(target, as_table({target: y}).column(0))
-
-
 def collection_runner(X: Any, y: Any, client: Any = None, *, on_rows: OnRows | None = None) -> Runner:
-    """A runner over the partitions of a Dask data frame or array.
+    """A runner over the partitions of a Dask data frame or array, on the workers of a client as `results_by` has it.
 
-    Every pass computes the partitions anew: `persist` a collection that is costly to make, and fits in the memory of
-    the cluster. Types of columns are those that the collection says; of columns of Python objects they are found by one
-    more pass.
+    The target y is a Dask series, an array in the partitions of X, or the name of a column of X. Every pass computes
+    the partitions anew: `persist` a collection that is costly to make, and fits in the memory of the cluster.
 
     Rows of a collection that was shuffled have no order of their own: Dask may give them in another one whenever it is
     computed. Rows that are in another order for another runner cannot be noticed: results are right then, but of
     another sample. Write such a collection to Parquet first.
-
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame or dask.array.Array of shape (n, p)
-    y : dask.dataframe.Series, dask.array.Array of shape (n,) or str
-        Targets in the partitions of X, or the name of a column of X.
-    client : distributed.Client or None
-        None takes the client in force; without a cluster, partitions are read on threads of this process.
-    on_rows : callable or None
     """
     X = by_rows(X)
     known = as_table(nothing_of(X))
@@ -207,49 +170,37 @@ def collection_runner(X: Any, y: Any, client: Any = None, *, on_rows: OnRows | N
             raise DataError(f"X has no column {y!r}.{did_you_mean(y, names)}")
         target, parts = y, [(one,) for one in partitions_of(X)]
     else:
-        target, parts = _free_name(y, names), with_targets(X, y)
+        # Its name, if no column is called so; targets in arrays are given one.
+        wanted = [y.name] if isinstance(y, dd.Series) and isinstance(y.name, str) else []
+        numbered = (f"target_{number}" for number in range(len(names) + 1))
+        target = next(name for name in (*wanted, "target", "class", "y", "label", *numbered) if name not in names)
+        parts = with_targets(X, y)
         schema = schema.append(as_table({target: nothing_of(y)}).schema.field(0))
     categories = frozenset(one.name for one in schema if is_declared_category(one.type))
-    schema = pa.schema([(one.name, plain_type(one.type)) for one in schema])
-    results, tasks = results_by(client), [(place, *part) for place, part in enumerate(parts)]
-    schema = _types(names, target, schema, results, tasks)
+    # Python objects, whose type Dask does not know, must be texts.
+    objects = frozenset(one.name for one in schema if pa.types.is_null(one.type))
+    schema = pa.schema([(one.name, pa.string() if one.name in objects else plain_type(one.type)) for one in schema])
+    tasks = [(number, *part) for number, part in enumerate(parts)]
     description = f"a Dask {'data frame' if hasattr(X, 'columns') else 'array'} of {len(parts)} partitions"
     facts = TableFacts(description, schema, categories=categories)
     lengths = [None] * len(tasks)
-    return Runner(facts, tasks, _of_rows, lengths, results, (names, target, schema), target, on_rows=on_rows)
+    more = names, target, schema, objects
+    return Runner(facts, tasks, _of_rows, lengths, results_by(client), more, target, on_rows=on_rows)
 
 
-def _of_rows(shared: tuple[Pass, Any], first_row: int, place: int, x: Any, y: Any = None) -> tuple[Summary, str]:
-    one, (names, target, schema) = shared
-    table = _table(names, target, place, x, y)
-    source = TableSource([MemoryFile(table, f"partition {place}")], None)
+def _of_rows(shared: tuple[Pass, Any], first_row: int, number: int, x: Any, y: Any = None) -> tuple[Summary, str]:
+    summarize, (names, target, schema, objects) = shared
+    table = as_table(x, names=names)
+    if y is not None:
+        check_same_rows(number, x, y)
+        table = table.append_column(target, as_table({target: y}).column(0))
+    for name in objects:
+        kind = plain_type(table.schema.field(name).type)
+        if not (pa.types.is_null(kind) or kind == pa.string()):
+            raise DataError(
+                f"Column {name!r} holds Python objects of type {kind} in partition {number} (from 0), and Dask does "
+                "not know their type: give it one with astype."
+            )
+    source = TableSource([MemoryFile(table, f"partition {number}")], None)
     source.schema = schema
-    return one(source, first_row), table_digest(table)
-
-
-def _free_name(y: Any, names: Sequence[str]) -> str:
-    """The name of a target: its own, if it is a series and no column is called so; those of arrays are made up."""
-    wanted = [y.name] if isinstance(y, dd.Series) and isinstance(y.name, str) else []
-    numbered = (f"target_{number}" for number in range(len(names) + 1))
-    return next(name for name in [*wanted, *_TARGETS, *numbered] if name not in names)
-
-
-def _types(
-    names: Sequence[str], target: str, schema: pa.Schema, results: Results, tasks: Sequence[tuple[Any, ...]]
-) -> pa.Schema:
-    """Types of all columns; those of Python objects are the ones that all partitions have in common."""
-    unknown = [one.name for one in schema if pa.types.is_null(one.type)]
-    if not unknown:
-        return schema
-    found = [types for _, types in results("types", _types_of, (names, target, unknown), tasks)]
-    for number, name in enumerate(unknown):
-        kinds = [types[number] for types in found if not pa.types.is_null(types[number])]
-        kind = common_type(sorted(kinds, key=str)) if kinds else pa.string()
-        schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
-    return schema
-
-
-def _types_of(shared: tuple[Any, str, list[str]], place: int, x: Any, y: Any = None) -> list[pa.DataType]:
-    names, target, unknown = shared
-    schema = _table(names, target, place, x, y).schema
-    return [plain_type(schema.field(name).type) for name in unknown]
+    return summarize(source, first_row), table_digest(table)

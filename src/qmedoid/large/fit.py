@@ -7,8 +7,10 @@ rows of a common class that are easily taken for rare ones, calibration, operati
 counts of levels and of missing cells.
 """
 
+import hashlib
+import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,17 +24,9 @@ from sklearn.utils import check_random_state
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning, some_of, warn
 from qmedoid.geometry.row_groups import is_coarse
-from qmedoid.large.base import ROW, Summary, in_order
-from qmedoid.large.fit_sample import (
-    HARD,
-    FitSample,
-    hard_rows,
-    in_types,
-    likeness,
-    sample_of,
-    scale_for,
-)
+from qmedoid.large.base import ROW, Summary, in_order, table_digest
 from qmedoid.large.passes import (
+    HARD,
     HELD_OUT,
     JUDGED,
     SAMPLE,
@@ -41,11 +35,14 @@ from qmedoid.large.passes import (
     calibrate_judged,
     check_calibrating,
     count_rows,
+    hard_rows,
     judge_rows,
     judged_report,
+    likeness,
     sample_rows,
+    scale_for,
 )
-from qmedoid.large.runner import Runner
+from qmedoid.large.runner import Runner, TableFacts
 from qmedoid.large.split import (
     CALIBRATE,
     DEFAULT_MEMORY,
@@ -66,10 +63,11 @@ from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
+from qmedoid.tables.arrow import DECIMAL, as_category
 from qmedoid.tables.cells import cell_ranks, with_missing_values_out
-from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in
 from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
-from qmedoid.tables.sentinels import check_missing
+from qmedoid.tables.roles import Role, check_missing, in_roles
 from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_quantity
 
 # Held-out rows that are kept as they are, for a page about the model.
@@ -79,31 +77,67 @@ _PILOT_RARE, _PILOT_COMMON = 4_000, 16_000
 _PILOT_MEDOIDS = 8
 
 
-class InPasses(NamedTuple):
-    """A fit in passes.
+FitSample = Callable[[Dataset], tuple[Model, list[str]]]
+"""Fits the rows of a sample in memory, with notes; medoids are numbered by their places in the whole table."""
 
-    Attributes
-    ----------
-    model : Model
-    report : dict or None
-        Figures of all rows that were held out.
-    held_out : pyarrow.Table
-        Some of these as they stand in the table.
-    notes : list of str
-    rows, training_rows, sampled : int
-        Rows with a class, those that were not held out, and those that the model was fitted on.
-    times : list of tuple
-        Of each pass its name, seconds, and partitions that had to be read.
-    """
+
+def dataset_digest(data: Dataset, *more: Any) -> str:
+    """Hash of all that the fit of some rows depends on."""
+    hashed = hashlib.blake2b(table_digest(data.table).encode(), digest_size=16)
+    totals = None if data.target.totals is None else data.target.totals.tolist()
+    hashed.update(json.dumps([totals, repr(data.kinds), more], default=repr).encode())
+    hashed.update(data.rows.tobytes())
+    hashed.update(b"" if data.weights is None else data.weights.tobytes())
+    return hashed.hexdigest()
+
+
+def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.Table:
+    """Raw rows in the types that their cells have in common."""
+    table = raw
+    if facts.reading.as_text:
+        from qmedoid.tables.text_kinds import infer_types
+
+        texts = [name for name, role in roles.items() if role in ("category", "date")]
+        table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts)
+        table = table.append_column(ROW, raw.column(ROW))
+    for name in facts.categories:
+        table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
+    if facts.given_decimal is not None:
+        table = table.replace_schema_metadata({DECIMAL: facts.given_decimal})
+    return in_roles(table, roles)
+
+
+def sample_of(
+    raw: pa.Table,
+    facts: TableFacts,
+    settings: DatasetSettings,
+    kinds: Inferred,
+    totals: Mapping[str, int] | None = None,
+    weights: Array | None = None,
+) -> Dataset:
+    """Raw rows as they are fitted; weights that are all the same are none."""
+    table = in_types(raw, facts, settings.all_roles).combine_chunks()
+    rows, name = table.column(ROW).to_numpy(), str(settings.target)
+    kept, target = Target.of_column(table.column(name), name, totals)
+    assert len(kept) == len(table), "rows without a class are not drawn"
+    groups = None if settings.groups is None else groups_in(table, settings.groups)
+    weights = None if weights is None or np.ptp(weights) == 0 else weights
+    return Dataset.of(
+        table.drop_columns([ROW]), target, settings, groups=groups, weights=weights, rows=rows, kinds=kinds
+    )
+
+
+class InPasses(NamedTuple):
+    """A fit in passes."""
 
     model: Model
-    report: dict[str, Any] | None
-    held_out: pa.Table
+    report: dict[str, Any] | None  # figures of all rows that were held out
+    held_out: pa.Table  # some of these as they are in the table
     notes: list[str]
-    rows: int
-    training_rows: int
-    sampled: int
-    times: list[tuple[str, float, int]]
+    rows: int  # that have a class
+    training_rows: int  # those that were not held out
+    sampled: int  # those that the model was fitted on
+    times: list[tuple[str, float, int]]  # of each pass its name, seconds, and partitions that had to be read
 
 
 def fit_in_passes(
@@ -121,23 +155,9 @@ def fit_in_passes(
 ) -> InPasses:
     """Fit a classifier to a table in passes.
 
-    Parameters
-    ----------
-    owner : MedoidClassifier
-        Its parameters say what is fitted; `fit_sample` fits it or a copy.
-    runner : Runner
-        Goes through the partitions.
-    counted : Counted
-        From `count_rows`.
-    settings : DatasetSettings
-    fit_sample : callable
-    test : float
-        Share of the rows that is held out; without `is_asked` no more than can be judged in memory.
-    memory : int
-        Bytes.
-    seed : int
-    sizes : tuple of int, optional
-        Rows that are fitted and judged at most; by default as many as the memory takes.
+    The parameters of `owner`, a `MedoidClassifier`, say what is fitted; `fit_sample` fits it or a copy. A share `test`
+    of the rows is held out: without `is_asked`, no more than can be judged in memory. `sizes` are rows that are fitted
+    and judged at most; by default as many as the bytes of `memory` take.
     """
     if owner.class_weight is not None:
         raise ParameterError(
@@ -338,16 +358,9 @@ class _PassFit:
 
 
 def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, Any]) -> None:
-    """Fit a `MedoidClassifier` to a Dask data frame or array, and set its fitted attributes.
+    """Fit a `MedoidClassifier` to Dask collections, of which y may be a name, and set its fitted attributes.
 
-    Parameters
-    ----------
-    owner : MedoidClassifier
-    X, y : Dask collections; y may be the name of a column of X
-    memory : int, str or None
-        What the fit may use in this process.
-    refused : dict
-        Other parameters of the fit, by name; they are for tables in memory.
+    `memory` is what the fit may use in this process; `refused` are other parameters of the fit, for tables in memory.
     """
     from qmedoid.extras import require_dask
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.extras import is_collection, require_dask
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -15,16 +15,16 @@ from qmedoid.exceptions import DataError, some_of
 from qmedoid.geometry.row_groups import numbered
 from qmedoid.large.base import ROW, RawReading, Summary, chances, kept_rows, key_of, label_texts, merge
 from qmedoid.large.runner import Runner
-from qmedoid.large.split import TEST, TRAIN, RowSplit, moments
+from qmedoid.large.split import TEST, TRAIN, RowSplit, moments, read_cells
 from qmedoid.methods.calibration import CalibrationKind, fit_calibration
 from qmedoid.model.contract import Column, Encoding, Levels
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.training_summary import KEY_BYTES, MOST_DAYS, DayCounts, TrainingSummary
 from qmedoid.tables import cells
+from qmedoid.tables.difference import Issues
+from qmedoid.tables.encode import keyed_hashes
 from qmedoid.tables.evaluating import labeled_report
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.row_hashes import keyed_hashes
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, label_spelling
@@ -126,6 +126,60 @@ def sample_rows(
             found.append(batch.take(pa.array(taken)))
             places.append(taken + row)
     return Summary({}, {SAMPLE: kept_rows(found, reading.schema(source), places)})
+
+
+HARD = "hard"
+# Odds beyond which a row is as hard as can be.
+_MOST_LOG_ODDS = 30.0
+
+
+def likeness(pilot: Model, rows: pa.RecordBatch | pa.Table) -> Array:
+    """Odds of the second class, by the pilot."""
+    scores = decide_batch(pilot, rows, Issues(trusts_points=True))[0].scores
+    odds: Array = np.exp(np.clip(scores[:, 1] - scores[:, 0], -_MOST_LOG_ODDS, _MOST_LOG_ODDS))
+    return odds
+
+
+def hard_rows(
+    source: TableSource,
+    first_row: int,
+    *,
+    reading: RawReading,
+    target: str,
+    common: tuple[str, ...],
+    pilot: Model,
+    split: RowSplit,
+    scale: float,
+    seed: int,
+) -> Summary:
+    """Training rows of the common class, each kept if its chance is below min(1, odds · τ)."""
+    key, found, places = key_of(HARD, seed), list[pa.RecordBatch](), []
+    for batch, row in reading.batches(source, first_row):
+        codes, texts = label_texts(batch.column(target))
+        is_common = np.array([*(text in common for text in texts), False])[codes]
+        drawn = chances(key, row, batch.num_rows)
+        odds = likeness(pilot, reading.in_kinds(batch, split.columns))
+        taken = np.flatnonzero(is_common & (drawn < np.minimum(1.0, odds * scale)))
+        if not len(taken):
+            continue
+        kept = batch.take(pa.array(taken))
+        some = reading.in_kinds(kept, split.columns)
+        is_train = split.parts(read_cells(some, split.columns), kept, taken + row)[0] == TRAIN
+        found.append(kept.filter(pa.array(is_train)))
+        places.append(taken[is_train] + row)
+    return Summary({}, {HARD: kept_rows(found, reading.schema(source), places)})
+
+
+def scale_for(odds: Array, each: float, count: float) -> float:
+    """τ so that about `count` rows are kept, where every one of some rows with these odds stands for `each`."""
+    low, high = 1e-30, 1e30
+    for _ in range(200):
+        middle = float(np.sqrt(low * high))
+        if each * np.minimum(1.0, odds * middle).sum() < count:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 JUDGED, HELD_OUT = "judged", "held out"

@@ -8,26 +8,25 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from qmedoid._version import __version__
-from qmedoid.exceptions import DataError, OutputError, ParameterError
+from qmedoid.exceptions import DataError, OutputError
 from qmedoid.kernels.backend import thread_count
 from qmedoid.large.base import Pass, RawReading, Summary, file_digest, merge
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.tables.binary_files import BinaryFile
-from qmedoid.tables.detect import Bytes
-from qmedoid.tables.source import TableSource, find_files, open_table
+from qmedoid.tables.source import Bytes, TableSource, find_files, open_table
 
 PARTITION_ROWS = 2**20
 """Rows of a Parquet file that are one partition, about: whole row groups until there are so many."""
@@ -35,26 +34,13 @@ PARTITION_ROWS = 2**20
 
 @dataclass(frozen=True)
 class FilePartition:
-    """Rows of a file.
-
-    Attributes
-    ----------
-    path : Path
-    schema : pyarrow.Schema
-        Types that all partitions of the table have in common.
-    row_groups : range or None
-        Row groups of a Parquet file; None for all rows.
-    n_rows : int or None
-        None where the file does not say it.
-    delimiter, decimal : str or None
-        Of a text; detected where None.
-    """
+    """Rows of a file."""
 
     path: Path
-    schema: pa.Schema
-    row_groups: range | None = None
-    n_rows: int | None = None
-    delimiter: str | None = None
+    schema: pa.Schema  # types that all partitions of the table have in common
+    row_groups: range | None = None  # of a Parquet file; None for all rows
+    n_rows: int | None = None  # None where the file does not say it
+    delimiter: str | None = None  # of a text; detected where None
     decimal: str | None = None
 
     def open(self) -> TableSource:
@@ -84,46 +70,18 @@ def _content(path: Path, _size: int, _time: int) -> str:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What all partitions of a table have in common, known without reading its rows.
-
-    Attributes
-    ----------
-    description : str
-    schema : pyarrow.Schema
-    reading : RawReading
-        How raw cells are read; types of those that are read as text are found by the fit.
-    given_decimal : str or None
-        The decimal sign where the user has said it.
-    categories : frozenset of str
-        Columns that are said to be categories.
-    partitions : tuple of FilePartition
-        In order; of files.
-    first_row : str
-        Where the first row is, in words.
-    n_bytes : int
-        Of all files.
-    """
+    """What all partitions of a table have in common, known without reading its rows."""
 
     description: str
     schema: pa.Schema
     reading: RawReading = RawReading(False)  # noqa: RUF009 (it cannot be changed)
-    given_decimal: str | None = None
-    categories: frozenset[str] = frozenset()
-    partitions: tuple[FilePartition, ...] = ()
-    first_row: str = "the first row"
-    n_bytes: int = 0
-
-    @property
-    def n_rows(self) -> int | None:
-        """Rows of all files; None where one does not say it."""
-        counts = [one.n_rows for one in self.partitions if one.n_rows is not None]
-        return sum(counts) if len(counts) == len(self.partitions) else None
+    given_decimal: str | None = None  # where the user has said it
+    categories: frozenset[str] = frozenset()  # columns that are said to be categories
+    partitions: tuple[FilePartition, ...] = ()  # of files, in order
 
 
 def file_table(where: str | Path, *, delimiter: str | None = None, decimal: str | None = None) -> TableFacts:
-    """The partitions of a file, a folder or a pattern; a pipe has none, as it is read once."""
-    if str(where) == "-":
-        raise ParameterError("A pipe can be read once, and a fit in passes reads its table several times: give files.")
+    """The partitions of a file, a folder or a pattern."""
     with open_table(where, delimiter=delimiter, decimal=decimal) as source:
         parts = list[FilePartition]()
         for path in find_files(where):
@@ -136,8 +94,7 @@ def file_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
             with whole.open() as opened:
                 parts.append(replace(whole, n_rows=opened.n_rows))
         reading, categories = RawReading(source.is_text, source.decimal), source.declared_categories
-        more = tuple(parts), source.first_row, source.n_bytes or 0
-        return TableFacts(source.description, source.schema, reading, decimal, categories, *more)
+        return TableFacts(source.description, source.schema, reading, decimal, categories, tuple(parts))
 
 
 def _of_parquet(whole: FilePartition) -> list[FilePartition]:
@@ -158,7 +115,7 @@ def _of_parquet(whole: FilePartition) -> list[FilePartition]:
 
 
 SUFFIX = ".summary"
-FORMAT = 2
+FORMAT = 3
 """Number of the file format: a part of every name."""
 _DIGEST_BYTES = 32
 
@@ -216,26 +173,20 @@ class SummaryFolder:
 
 
 def _packed(summary: Summary) -> bytes:
-    """A summary as bytes."""
-    streams = []
-    for table in summary.rows.values():
-        sink = pa.BufferOutputStream()
+    """A summary as bytes: streams of tables, behind an empty one that has the counts."""
+    head = json.dumps({"counts": summary.counts, "rows": [*summary.rows]})
+    sink = pa.BufferOutputStream()
+    for table in (pa.schema([], {"head": head}).empty_table(), *summary.rows.values()):
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        streams.append(sink.getvalue().to_pybytes())
-    sizes = dict(zip(summary.rows, map(len, streams), strict=True))
-    head = json.dumps({"counts": summary.counts, "rows": sizes}).encode()
-    return b"".join([len(head).to_bytes(8, "little"), head, *streams])
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def _unpacked(content: bytes) -> Summary:
     """A summary from its bytes."""
-    end = 8 + int.from_bytes(content[:8], "little")
-    head, rows = json.loads(content[8:end]), {}
-    for name, size in head["rows"].items():
-        rows[name] = pa.ipc.open_stream(pa.py_buffer(content[end : end + size])).read_all()
-        end += size
-    return Summary(head["counts"], rows)
+    source = pa.BufferReader(content)
+    head = json.loads(pa.ipc.open_stream(source).read_all().schema.metadata[b"head"])
+    return Summary(head["counts"], {name: pa.ipc.open_stream(source).read_all() for name in head["rows"]})
 
 
 OnRows = Callable[[str, int, int | None], None]
@@ -253,41 +204,20 @@ class Runner:
     A summary depends on the rows of its partition, their order, and the place of the first one, so neither the number
     of workers nor their death changes a result. Rows that change between the passes of a runner are refused.
 
-    Attributes
-    ----------
-    facts : TableFacts
-    tasks : sequence of tuple
-        For each partition what `summarize` takes after what is shared and the place of the first row.
-    summarize : callable
-        Takes (pass, more) as what is shared; returns the summary of a partition, and a hash of its rows or None.
-    lengths : sequence of int or None
-        Rows of the partitions, where they are known.
-    results : callable
-        Who runs the tasks: threads of this process, or workers of a cluster (`qmedoid.large.workers`).
-    more : object
-        What else the tasks share.
-    target : str or None
-        The name of the target, of collections.
-    folder : SummaryFolder or None
-        Where summaries of finished partitions are kept, if they are.
-    on_rows : callable or None
-    times : list of tuple
-        Of each pass that was run its name, seconds, and partitions that had to be read.
     """
 
     facts: TableFacts
-    tasks: Sequence[tuple[Any, ...]]
-    summarize: Callable[..., tuple[Summary, str | None]]
-    lengths: Sequence[int | None]
+    tasks: Sequence[tuple[Any, ...]]  # what `summarize` takes after what is shared and the index of the first row
+    summarize: Callable[..., tuple[Summary, str | None]]  # with a hash of the rows, where that shows other rows
+    lengths: Sequence[int | None]  # rows of the partitions, where they are known
     results: Results
-    more: Any = None
-    target: str | None = None
+    more: Any = None  # what the tasks share besides the pass
+    target: str | None = None  # of collections
     folder: SummaryFolder | None = None
     on_rows: OnRows | None = None
-    times: list[tuple[str, float, int]] = field(default_factory=list)
+    times: list[tuple[str, float, int]] = field(default_factory=list)  # name, seconds and partitions read of each pass
     _digests: list[str] = field(default_factory=list)
-    # What the rows of partitions were in the first pass that has read them.
-    _rows_seen: dict[int, Any] = field(default_factory=dict)
+    _rows_seen: dict[int, Any] = field(default_factory=dict)  # of partitions in the first pass that has read them
 
     def each(self, name: str, one: Pass) -> list[Summary]:
         """The summary of every partition, in order; places of rows are counted from 0 in each of them."""
@@ -380,7 +310,7 @@ def on_threads(
     threads: int = 1,
     ready: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple,
 ) -> Iterator[tuple[int, Any]]:
-    """Results on threads of this process; few tasks at a time: what is not begun can be dropped when one fails.
+    """Results on threads of this process; what is not begun is dropped when a task fails.
 
     `ready` makes the arguments of a task where it runs.
     """
@@ -388,18 +318,12 @@ def on_threads(
     def run(place: int) -> tuple[int, Any]:
         return place, function(shared, *ready(tasks[place]))
 
-    places = iter(range(len(tasks)))
     with ThreadPoolExecutor(max(1, min(threads, len(tasks)))) as pool:
-        waiting = {pool.submit(run, place) for place in islice(places, threads)}
         try:
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                waiting |= {pool.submit(run, place) for place in islice(places, len(done))}
-                for one in done:
-                    yield one.result()
+            for done in as_completed([pool.submit(run, number) for number in range(len(tasks))]):
+                yield done.result()
         finally:
-            for one in waiting:
-                one.cancel()
+            pool.shutdown(cancel_futures=True)
 
 
 def _of_file(shared: tuple[Pass, None], first_row: int, part: FilePartition) -> tuple[Summary, None]:

@@ -24,11 +24,10 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import common_type
-from qmedoid.tables.detect import SUFFIXES
 from qmedoid.tables.documents import ResultFilesDict
-from qmedoid.tables.score_settings import Cut, ScoreSettings, at
+from qmedoid.tables.results import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import OnProgress, ScoredFile, score_file
-from qmedoid.tables.source import find_files, open_table
+from qmedoid.tables.source import SUFFIXES, find_files, open_table
 
 FORMAT = 2
 """Number of the format of results in a folder; those of another number are not taken for done."""
@@ -41,49 +40,21 @@ _NAME = re.compile(r".+-[0-9a-f]{16}\.parquet")
 # Bytes of the name of an input that are a part of the name of its results.
 _LONGEST = 120
 _SHOWN = 5
-_SAID = {
-    "sha256": "the model",
-    "qmedoid": "the version of qmedoid",
-    "format": "the format of results",
-    "types": "the types of carried columns",
-    "point": "the cut",
-    "log_odds": "--top",
-    "prevalence": "the prevalence",
-    "n_reasons": "the number of reasons",
-}
 
 
 @dataclass(frozen=True)
 class ScoreTask:
-    """One file to score; it can be pickled, sent to another process and run there.
+    """One file to score; it can be pickled, sent to another process and run there."""
 
-    Attributes
-    ----------
-    model : str
-        Path of the model file, which must have the hash `sha256`; the path itself changes no result.
-    cut : Cut
-    settings : ScoreSettings
-    types : mapping of str to DataType
-        Types of carried columns in all files.
-    input : str
-        Path of the file.
-    name : str
-        Name of the file among all inputs, such as ``a/x.parquet``.
-    folder : str
-        Path of the folder of results.
-    present : tuple of str
-        Results of this input that are in the folder now; those of another content are removed.
-    """
-
-    model: str
+    model: str  # path of the file with the hash `sha256`; the path itself changes no result
     sha256: str
     cut: Cut
     settings: ScoreSettings
-    types: Mapping[str, pa.DataType] = field(default_factory=dict)
-    input: str = ""
-    name: str = ""
-    folder: str = ""
-    present: tuple[str, ...] = ()
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)  # of carried columns in all files
+    input: str = ""  # path of the file
+    name: str = ""  # of the file among all inputs, such as a/x.parquet
+    folder: str = ""  # path of the folder of results
+    present: tuple[str, ...] = ()  # results of this input in the folder; those of another content are removed
 
     def recipe(self) -> dict[str, Any]:
         """What the results of a file depend on, but for the file itself, as JSON keeps it."""
@@ -96,27 +67,14 @@ class ScoreTask:
 
 @dataclass(frozen=True)
 class ResultFacts:
-    """What a file of results says of itself.
+    """What a file of results says of itself."""
 
-    Attributes
-    ----------
-    input : str
-        Name of the input, from the folder that all inputs lie in.
-    digest : str
-        Hash of its bytes.
-    recipe : mapping
-        Model, options and version that the results depend on.
-    rows, bad_rows : int
-    predicted : mapping of str to int
-        Rows by the class that they were called.
-    """
-
-    input: str
-    digest: str
-    recipe: Mapping[str, Any]
+    input: str  # name of the input, from the folder that all inputs lie in
+    digest: str  # hash of its bytes
+    recipe: Mapping[str, Any]  # model, options and version that the results depend on
     rows: int = 0
     bad_rows: int = 0
-    predicted: Mapping[str, int] = field(default_factory=dict)
+    predicted: Mapping[str, int] = field(default_factory=dict)  # rows by the class that they were called
 
     @property
     def name(self) -> str:
@@ -219,25 +177,15 @@ def _remove_result(folder: Path, name: str) -> None:
 
 @dataclass
 class PartTotals:
-    """What became of tasks, added up one by one, in memory that does not grow with their number.
+    """What became of tasks, added up one by one, in memory that does not grow with their number."""
 
-    Attributes
-    ----------
-    rows, bad_rows, predicted
-        Over all results, those that were there already among them.
-    now : ScoredFile
-        What was counted in the files that were scored now, as if they were one table.
-    scored, skipped, removed : int
-        Files scored now, files whose results were there, and results of another content that were removed.
-    """
-
-    predicted: dict[str, int]
-    now: ScoredFile
+    predicted: dict[str, int]  # over all results, those that were there already among them
+    now: ScoredFile  # what was counted in the files that were scored now, as if they were one table
     rows: int = 0
     bad_rows: int = 0
-    scored: int = 0
-    skipped: int = 0
-    removed: int = 0
+    scored: int = 0  # files scored now
+    skipped: int = 0  # files whose results were there
+    removed: int = 0  # results of another content
 
     @classmethod
     def none(cls, model: Model) -> "PartTotals":
@@ -398,10 +346,8 @@ def _to_remove(
     odd: dict[str, list[str]] = {"they cannot be read": damaged} if damaged else {}
     known = set(inputs)
     for name, facts in there.items():
-        differs = [key for key in {**recipe, **facts.recipe} if recipe.get(key) != facts.recipe.get(key)]
-        if differs:
-            words = [_SAID.get(key, f"--{key.replace('_', '-')}") for key in differs]
-            odd.setdefault(f"made with another value of {some_of(words)}", []).append(name)
+        if facts.recipe != recipe:
+            odd.setdefault("made with another model, other options or another version of qmedoid", []).append(name)
         elif facts.input not in known:
             odd.setdefault("their input is not among those given", []).append(name)
     if odd and not force:

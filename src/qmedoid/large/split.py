@@ -29,33 +29,16 @@ TRAIN, CALIBRATE, TEST = 0, 1, 2
 
 @dataclass(frozen=True)
 class RowSplit:
-    """How a table is split.
+    """How a table is split."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        Drafts of the columns that are learned from.
-    test, calibrate : float
-        Shares of the rows.
-    seed : int
-    group : str or None
-        Column whose equal cells keep rows together.
-    time : Column or None
-        Column that orders the rows; rows beyond `last` are held out then.
-    last : float
-        In the unit of `moments`.
-    by_place : bool
-        Whether the chance of a row depends on its place in the table, not on its cells.
-    """
-
-    columns: tuple[Column, ...]
-    test: float
+    columns: tuple[Column, ...]  # drafts of those that are learned from
+    test: float  # share of the rows
     calibrate: float
     seed: int
-    group: str | None = None
-    time: Column | None = None
-    last: float = np.inf
-    by_place: bool = False
+    group: str | None = None  # column whose equal cells keep rows together
+    time: Column | None = None  # column that orders the rows: those beyond `last` are held out
+    last: float = np.inf  # in the unit of `moments`
+    by_place: bool = False  # whether the chance of a row depends on its position in the table, not on its cells
 
     def parts(
         self, read: Sequence[Cells], more: pa.RecordBatch | pa.Table, places: npt.NDArray[np.int64]

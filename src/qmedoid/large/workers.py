@@ -5,8 +5,10 @@ happened a few times: a cluster whose machines are taken away is then told to tr
 depend on its arguments alone, and then so do all results.
 """
 
+import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -14,14 +16,14 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+import cloudpickle
 import dask
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future, KilledWorker, LocalCluster, default_client
 
-from qmedoid.exceptions import ClusterError, ParameterError, warn
+from qmedoid.exceptions import ClusterError, ParameterError
 from qmedoid.kernels.backend import thread_count
 from qmedoid.large.runner import Results, on_threads
-from qmedoid.large.shared import Shared
 
 MOST_ATTEMPTS = 25
 """Times that a task is given out again, each after the scheduler has given it up."""
@@ -35,15 +37,8 @@ def results_by(client: Client | None = None, *, patience: float = PATIENCE, thre
     """What runs tasks on the workers of a client, or of the one in force; else on threads of this process.
 
     Partitions of Dask collections among the arguments of a task (`Delayed`) are computed where it runs. What tasks
-    share goes to every worker once, however many tasks there are.
-
-    Parameters
-    ----------
-    client : distributed.Client or None
-    patience : float
-        Seconds without any worker after which an error is raised.
-    threads : int or None
-        Threads of this process, where there is no cluster; all by default.
+    share goes to every worker once, however many tasks there are. After `patience` seconds without any worker an error
+    is raised.
     """
     if client is None:
         with suppress(ValueError):
@@ -53,9 +48,7 @@ def results_by(client: Client | None = None, *, patience: float = PATIENCE, thre
     if client.asynchronous:
         raise ParameterError("The client of the cluster is asynchronous. Give one made with asynchronous=False.")
 
-    def results(
-        what: str, function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
+    def results(what: str, function: Any, shared: Any, tasks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         return _ClusterRun(client, what, function, tasks, patience).results(shared)
 
     return results
@@ -66,6 +59,16 @@ def _computed(task: tuple[Any, ...]) -> tuple[Any, ...]:
     return made
 
 
+def packed(value: Any) -> tuple[bytes, str]:
+    """An object as bytes, and the name of the task that unpickles them.
+
+    In a graph that is one task that others depend on: the scheduler holds the bytes once, every worker gets the object
+    once, and what is lost with a worker is made again from the task.
+    """
+    data = cloudpickle.dumps(value)
+    return data, f"qmedoid-{hashlib.sha256(data).hexdigest()}"
+
+
 class _ClusterRun:
     """One round of tasks on a cluster."""
 
@@ -73,114 +76,92 @@ class _ClusterRun:
         self._client, self._what, self._function, self._tasks = client, what, function, tasks
         self._name = f"qmedoid-{what.replace(' ', '-')}-{uuid4().hex}"
         self._patience, self._worker_seen, self._progress = patience, time.monotonic(), time.monotonic()
-        self._has_told, self._known_room = False, 0
         self._finished: SimpleQueue[Future] = SimpleQueue()
-        self._futures: dict[int, Future] = {}
+        self._running: dict[str, tuple[int, Future]] = {}
         self._attempts = [0] * len(tasks)
-        # Partitions of a collection may be made of the same parts, which are computed once if all are asked for.
+        # Partitions of a collection may be made of the same parts, which are computed once if all are wanted together.
         self._is_collection = any(isinstance(one, Delayed) for task in tasks for one in task)
 
     def results(self, shared: Any) -> Iterator[tuple[int, Any]]:
         """Results as they come; a future is released as soon as its result is here."""
-        packed = Shared.of(shared)
-        self._shared = self._client.submit(Shared, packed.sha256, packed.data, key=packed.key)
-        places = iter(range(len(self._tasks)))
+        data, key = packed(shared)
+        self._shared = self._client.submit(cloudpickle.loads, data, key=key)
+        left, room = deque(range(len(self._tasks))), 0
         try:
-            while True:
-                room = len(self._tasks) if self._is_collection else self._room()
-                new = list[int]()
-                while len(self._futures) + len(new) < room and (place := next(places, None)) is not None:
-                    new.append(place)
-                self._submit(new)
-                if not self._futures:
-                    return
-                found = self._next()
-                if found is not None:
-                    yield found
+            while left or self._running:
+                if len(self._running) < 2:
+                    # Two for every thread there is, so that none waits for the next.
+                    room = len(left) if self._is_collection else max(4, 2 * sum(self._client.nthreads().values()))
+                if new := [left.popleft() for _ in range(min(room - len(self._running), len(left)))]:
+                    self._submit(new)
+                yield from self._next()
         finally:
-            if self._futures:
-                self._client.cancel([*self._futures.values()])
+            if self._running:
+                self._client.cancel([future for _, future in self._running.values()])
             self._shared.release()
 
-    def _room(self) -> int:
-        """Tasks to give out at a time: two for every thread there is, so that none waits for the next."""
-        if len(self._futures) >= 2:
-            return self._known_room
-        self._known_room = max(4, 2 * sum(self._client.nthreads().values()))
-        return self._known_room
-
-    def _submit(self, places: Sequence[int]) -> None:
-        keys = [f"{self._name}-{place}-{self._attempts[place]}" for place in places]
-        if not places:
-            return
+    def _submit(self, numbers: Sequence[int]) -> None:
+        keys = [f"{self._name}-{number}-{self._attempts[number]}" for number in numbers]
         if self._is_collection:
-            call = delayed(_call, pure=False, traverse=False)
-            graphs = [
-                call(self._function, self._shared, *self._tasks[place], dask_key_name=key)
-                for place, key in zip(places, keys, strict=True)
-            ]
-            made = self._client.compute(graphs)
+            call = delayed(self._function, pure=False, traverse=False)
+            made = self._client.compute(
+                [call(self._shared, *self._tasks[n], dask_key_name=key) for n, key in zip(numbers, keys, strict=True)]
+            )
         else:
             made = [
-                self._client.submit(_call, self._function, self._shared, *self._tasks[place], key=key, pure=False)
-                for place, key in zip(places, keys, strict=True)
+                self._client.submit(self._function, self._shared, *self._tasks[n], key=key, pure=False)
+                for n, key in zip(numbers, keys, strict=True)
             ]
-        for place, future in zip(places, made, strict=True):
-            self._futures[place] = future
+        for number, key, future in zip(numbers, keys, made, strict=True):
+            self._running[key] = number, future
             future.add_done_callback(self._finished.put)
 
-    def _next(self) -> tuple[int, Any] | None:
-        """The next result, or None where something was done instead of waiting on."""
+    def _next(self) -> list[tuple[int, Any]]:
+        """The next result, or none where something was done instead of waiting on."""
         try:
             future = self._finished.get(timeout=_LOOK)
         except Empty:
             self._look()
-            return None
-        place = self._place_of(future)
-        if place is None:
-            return None
+            return []
+        key = str(future.key)
+        if key not in self._running:  # it was given out again since
+            return []
         self._progress = self._worker_seen = time.monotonic()
-        if future.status == "error":
-            error = future.exception()
-            if isinstance(error, KilledWorker):
-                self._again(place, future, error)
-                return None
-            return (place, future.result())  # which raises
         try:
-            result = future.result(timeout=self._patience)
+            # A worker that had the result may have died; the task runs again elsewhere then.
+            found = self._running[key][0], future.result(timeout=self._patience)
         except (CancelledError, KilledWorker) as error:
-            self._again(place, None if isinstance(error, CancelledError) else future, error)
-            return None
-        except TimeoutError:  # the worker that had the result has died; the task runs again elsewhere
+            self._again(key, error)
+        except TimeoutError:
+            if future.status == "error":  # the task's own
+                raise
             self._look()
             future.add_done_callback(self._finished.put)
-            return None
-        self._futures.pop(place).release()
-        return (place, result)
+        else:
+            self._running.pop(key)[1].release()
+            return [found]
+        return []
 
-    def _place_of(self, future: Future) -> int | None:
-        place = int(str(future.key).rsplit("-", 2)[1])
-        current = self._futures.get(place)
-        return place if current is not None and current.key == future.key else None
-
-    def _again(self, place: int, future: Future | None, error: BaseException | None) -> None:
-        """Give a task out once more; None for a future that is lost."""
-        self._attempts[place] += 1
-        if self._attempts[place] > MOST_ATTEMPTS:
+    def _again(self, key: str, error: BaseException | None) -> None:
+        """Give a task out once more, which is lost or was given up."""
+        number, future = self._running[key]
+        self._attempts[number] += 1
+        if self._attempts[number] > MOST_ATTEMPTS:
             raise ClusterError(
-                f"{self._what}: partition {place} was given out {MOST_ATTEMPTS + 1} times, and its workers died each "
+                f"{self._what}: partition {number} was given out {MOST_ATTEMPTS + 1} times, and its workers died each "
                 "time. Give the workers more memory, or make the partitions smaller."
             ) from error
         if self._client.status != "running":
             raise ClusterError(
                 f"{self._what}: the connection to the scheduler was lost. Start again when it is back."
             ) from error
-        if future is None:
-            self._futures.pop(place).release()
-            self._submit([place])
-        else:
+        if isinstance(error, KilledWorker):
             self._client.retry([future])
             future.add_done_callback(self._finished.put)
+        else:
+            self._running.pop(key)
+            future.release()
+            self._submit([number])
 
     def _look(self) -> None:
         """Raise if there is no worker for long; give out again what no worker has."""
@@ -193,24 +174,16 @@ class _ClusterRun:
             ) from error
         if is_anyone_there:
             self._worker_seen = now
-        missing = now - self._worker_seen
-        if missing > self._patience:
+        if now - self._worker_seen > self._patience:
             raise ClusterError(
                 f"{self._what}: the cluster has had no worker for {self._patience:g} seconds. Start workers, and run "
                 "this again."
             )
-        if missing > self._patience / 3 and not self._has_told:
-            self._has_told = True
-            warn(f"{self._what}: the cluster has no worker; waiting up to {self._patience:g} seconds for one.")
         if is_anyone_there and now - self._progress > _STALLED and not any(self._client.processing().values()):
             self._progress = now
-            for place, future in list(self._futures.items()):
+            for key, (_, future) in list(self._running.items()):
                 self._client.cancel([future])
-                self._again(place, None, None)
-
-
-def _call(function: Callable[..., Any], shared: Shared, *arguments: Any) -> Any:
-    return function(shared.value(), *arguments)
+                self._again(key, None)
 
 
 LOCAL = "local"

@@ -162,7 +162,7 @@ def picture(width: float, height: float, about: str, *children: Child, class_: s
 
 
 Layer = tuple[str, Sequence[Sequence[float]], str]
-WIDTH, HEIGHT, BROAD = 320.0, 250.0, 440.0
+WIDTH, HEIGHT = 320.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 298.0, 28.0, 208.0
 """Where the axes of a chart lie within it."""
 ODDS = "log-odds"
@@ -179,24 +179,22 @@ def chart(
     y: tuple[float, float] | None = None,
     is_log: tuple[bool, bool] = (False, False),
     number: Callable[[float], str] | None = None,
-    is_broad: bool = False,
 ) -> Markup:
     """A chart of layers over two axes, whose ends are those of the points if not given.
 
     `number` writes the values of logarithmic axes. A layer is its kind, its points and its class: a ``line`` or
-    ``dots`` through points (x, y), an ``area`` or ``whiskers`` between (x, low, high), ``ticks`` at (x, y), a ``rule``
-    at (y,) from end to end, and a ``marker`` without points, which the script of a page moves along the curve of the
+    ``dots`` through points (x, y), an ``area`` or ``whiskers`` between (x, low, high), a ``rule`` at (y,) from end to
+    end, and a ``marker`` without points, which the script of a page moves along the curve of the
     name that stands for the class.
     """
-    right = RIGHT + (BROAD - WIDTH if is_broad else 0.0)
-    across = spanning([one[0] for _, points, _ in layers for one in points if len(one) > 1], LEFT, right, room=0.0)
+    across = spanning([one[0] for _, points, _ in layers for one in points if len(one) > 1], LEFT, RIGHT, room=0.0)
     upward = spanning(
         [end for _, points, _ in layers for one in points for end in one[min(1, len(one) - 1) :]], BOTTOM, TOP
     )
-    across = across if x is None else Axis(*x, LEFT, right, is_log[0])
+    across = across if x is None else Axis(*x, LEFT, RIGHT, is_log[0])
     upward = upward if y is None else Axis(*y, BOTTOM, TOP, is_log[1])
     drawn = [piece for kind, points, class_ in layers for piece in _layer(kind, points, class_, across, upward)]
-    return picture(right + WIDTH - RIGHT, HEIGHT, about, axes(across, upward, *names, number), *drawn)
+    return picture(WIDTH, HEIGHT, about, axes(across, upward, *names, number), *drawn)
 
 
 def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y: Axis) -> list[Markup]:
@@ -210,15 +208,13 @@ def _layer(kind: str, points: Sequence[Sequence[float]], class_: str, x: Axis, y
         case "line":
             return [element("path", d=line_path([(one[0], one[1]) for one in placed]), class_=class_)] if placed else []
         case "dots":
-            size = {"dot": 4, "dot small": 2.5, "plainly": 2}.get(class_, 3)
+            size = {"dot": 4, "dot small": 2.5}.get(class_, 3)
             return [_dot(one[0], one[1], size, class_) for one in placed]
         case "area":
             around = area_path([(one[0], one[2]) for one in placed], [(one[0], one[1]) for one in placed])
             return [element("path", d=around, class_=class_)]
         case "whiskers":
             return [line(one[0], one[1], one[0], one[2], class_) for one in placed]
-        case "ticks":
-            return [line(one[0] - 2.5, one[1], one[0] + 2.5, one[1], class_) for one in placed]
     raise ValueError(f"The kind of a layer is {kind!r}, which is not drawn.")
 
 
@@ -231,22 +227,17 @@ def rectangle(x: float, y: float, width: float, height: float, class_: str) -> M
     return element("rect", x=short(x), y=short(y), width=short(width), height=short(height), class_=class_)
 
 
-def bars(
-    about: str, given: Sequence[tuple[str, float, str]], *, are_long: bool = False, is_broad: bool = False
-) -> Markup:
-    """Bars from zero, the first on top: name, value and text of each. Long names stand above their bars."""
-    step, left, width = (40.0, 2.0, WIDTH) if are_long else (22.0, 200.0, 560.0) if is_broad else (22.0, 124.0, WIDTH)
+def bars(about: str, given: Sequence[tuple[str, float, str]], *, is_broad: bool = False) -> Markup:
+    """Bars from zero, the first on top: name, value and text of each."""
+    left, width = (200.0, 560.0) if is_broad else (124.0, WIDTH)
     x = Axis(0.0, max([value for _, value, _ in given] + [0.0]) or 1.0, left, width - 58)
     drawn: list[Markup] = []
     for place, (name, value, said) in enumerate(given):
-        middle = step * (place + 1) - (9 if are_long else 8)
-        if are_long:
-            drawn.append(text(left, middle - 14, shortened(name, 48)))
-        else:
-            drawn.append(text(left - 6, middle + 4, shortened(name, round(left / 7)), "end"))
+        middle = _STEP * (place + 1) - 8
+        drawn.append(text(left - 6, middle + 4, shortened(name, round(left / 7)), "end"))
         drawn.append(rectangle(left, middle - 7, max(x.place(value) - left, 0.5), 14, "plainly"))
         drawn.append(text(x.place(value) + 5, middle + 4, said))
-    return picture(width, step * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
+    return picture(width, _STEP * len(given) + 6, about, *drawn, class_="broad" if is_broad else None)
 
 
 def effect(shape: Mapping[str, Any]) -> Markup:
@@ -335,22 +326,6 @@ def odds_factor(log_odds: float) -> str:
     if factor >= 10_000:
         said = f"{factor:.0e}".replace("e+0", "e").replace("e+", "e")
     return f"{'÷' if log_odds < 0 and said != '1' else '×'}{said}"
-
-
-def margins(about: str, given: Sequence[Mapping[str, Any]]) -> Markup:
-    """Margins in their order, with two errors on either side; those of undecided records are marked."""
-    reach = [
-        (place, one["margin"] - 2 * one["margin_error"], one["margin"] + 2 * one["margin_error"])
-        for place, one in enumerate(given)
-    ]
-    true = [(place, one["margin_in_closed_form"]) for place, one in enumerate(given)]
-    dots: list[Layer] = [
-        ("dots", [(place, one["margin"]) for place, one in enumerate(given) if one["undecided"] is is_open], class_)
-        for is_open, class_ in ((True, "toward"), (False, "settled"))
-    ]
-    layers: list[Layer] = [("rule", [(0.0,)], "cut"), ("whiskers", reach, "whisker"), *dots, ("ticks", true, "axis")]
-    ends = -0.5, max(len(given) - 0.5, 0.5)
-    return chart(about, ("records, by margin", "margin"), *layers, x=ends, is_broad=True)
 
 
 def waterfall(

@@ -41,7 +41,7 @@ def render(template: str | Path, *, script: str = "", data: Mapping[str, Any] | 
     Parameters
     ----------
     template : str or Path
-        A file of the folder ``templates``, such as ``"run.html"``, or the path of another one, which may extend these.
+        A file of the folder ``templates``, such as ``"report.html"``, or the path of another, which may extend these.
     script : str
         JavaScript of the page.
     data : mapping

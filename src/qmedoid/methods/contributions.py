@@ -1,7 +1,7 @@
 """Contributions: what rows, groups and columns add to the difference of two dissimilarities."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -79,8 +79,17 @@ class Contributions:
     def times(self, factor: float) -> "Contributions":
         """All contributions in another unit."""
         groups = tuple(
-            replace(group, contribution=factor * group.contribution, records=_times(group.records, factor))
-            for group in self.groups
+            [
+                GroupContribution(
+                    one.columns,
+                    factor * one.contribution,
+                    one.name,
+                    _times(one.records, factor),
+                    one.value,
+                    one.medoid_values,
+                )
+                for one in self.groups
+            ]
         )
         terms = {name: factor * value for name, value in self.terms.items()}
         return Contributions(factor * self.columns, groups, terms, _times(self.neighbors, factor))
@@ -94,13 +103,14 @@ class Contributions:
 
 
 def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:
-    return tuple(one._replace(contribution=factor * one.contribution) for one in records)
+    # Explanations have thousands of them: a copy by `_replace` takes three times as long.
+    return tuple([RowContribution(row, code, far, factor * amount) for row, code, far, amount in records])
 
 
 def largest_first(
     rows: Iterable[int], codes: Iterable[int], distances: Iterable[float], contributions: Iterable[float]
 ) -> tuple[RowContribution, ...]:
     """Contributions of training rows by size; equal ones stand in the order of the rows, whatever rounding says."""
-    found = sorted(RowContribution(*one) for one in zip(rows, codes, distances, contributions, strict=True))
-    order = stable_order(-np.abs(np.array([one.contribution for one in found])))
-    return tuple(found[place] for place in order)
+    found = sorted(zip(rows, codes, distances, contributions, strict=True))
+    order = stable_order(-np.abs(np.array([contribution for *_, contribution in found])))
+    return tuple([RowContribution(*found[place]) for place in order.tolist()])

@@ -161,11 +161,6 @@ class Part(ABC):
     def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
 
-    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
-        """Columns of each of G groups, and what it adds for many rows with their two classes, shape (n, G)."""
-        del winners, others
-        return (), np.zeros((len(X), 0))
-
     def landmarks(self, column: int) -> Array:
         """Values of an encoded column where scores bend or jump."""
         del column

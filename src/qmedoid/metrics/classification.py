@@ -1,6 +1,7 @@
-"""Accuracy to F-beta (algorithm 9), ROC-AUC, average precision, log-loss and calibration error."""
+"""Accuracy to F-beta (algorithm 9), ROC-AUC, average precision, log-loss, calibration error, agreement of fits."""
 
 import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -178,3 +179,73 @@ def confidence_outcomes(codes: Codes, probabilities: Array) -> tuple[Flags, Arra
     if probabilities.shape[1] == 2:
         return codes == 1, probabilities[:, 1]
     return np.argmax(probabilities, axis=1) == codes, probabilities.max(axis=1)
+
+
+class MarginBinDict(TypedDict):
+    """Records whose margin lies within bounds, both included."""
+
+    low: Annotated[float, "Smallest margin."]
+    high: Annotated[float, "Largest margin."]
+    n_rows: Annotated[int, "Rows."]
+    flip_rate: Annotated[float | None, "Their mean flip rate."]
+
+
+def group_agreement(groups: Collection[frozenset[int]], others: Collection[frozenset[int]]) -> float:
+    """Mean Jaccard index |g ∩ h| / |g ∪ h| of every group of two sets with its best match in the other set.
+
+    1 if and only if the sets are equal (two empty ones, too), 0 if they have no column in common.
+    """
+    if not groups or not others:
+        return float(not groups and not others)
+    columns = np.array(sorted(frozenset().union(*groups, *others)))
+    first, second = (np.array([np.isin(columns, list(one)) for one in of], dtype=float) for of in (groups, others))
+    shared = first @ second.T
+    jaccard = shared / (first.sum(axis=1)[:, None] + second.sum(axis=1) - shared)
+    return float(np.concatenate([jaccard.max(axis=1), jaccard.max(axis=0)]).mean())
+
+
+def flip_rates(votes: npt.NDArray[np.int64], decided: Codes) -> Array:
+    """Share of the votes about each record that differ from a decision, shape (n,); NaN where there are no votes.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n, C)
+        How many fits decided for each class.
+    decided : ndarray of shape (n,)
+        The class code that they are compared with.
+    """
+    total = votes.sum(axis=1)
+    same = votes[np.arange(len(votes)), decided]
+    rates = np.full(len(votes), np.nan)
+    np.divide(total - same, total, out=rates, where=total > 0)
+    return rates
+
+
+def rates_by_margin(margins: Array, rates: Array, n_bins: int = 5) -> list[MarginBinDict]:
+    """Mean flip rate in parts of equal size, from the smallest margins to the largest.
+
+    Records of equal margin stay together, so parts may be fewer and of unequal size. Records without a rate, which is
+    NaN, are left out.
+    """
+    rated = np.flatnonzero(np.isfinite(rates))
+    if len(rated) == 0:
+        return []
+    margins, rates = margins[rated], rates[rated]
+    edges = np.quantile(margins, np.arange(1, n_bins) / n_bins)
+    part = np.searchsorted(edges, margins, side="left")
+    return [
+        {
+            "low": float(margins[rows].min()),
+            "high": float(margins[rows].max()),
+            "n_rows": int(rows.sum()),
+            "flip_rate": float(rates[rows].mean()),
+        }
+        for rows in (part == number for number in np.unique(part))
+    ]
+
+
+def mean_and_error(values: Iterable[float]) -> tuple[float, float | None]:
+    """Mean of independent draws with its standard error s/√n; None for the error of a single draw."""
+    drawn = np.array(list(values), dtype=np.float64)
+    error = None if len(drawn) < 2 else float(drawn.std(ddof=1) / np.sqrt(len(drawn)))
+    return float(drawn.mean()), error

@@ -39,18 +39,12 @@ class PrevalenceEstimate:
     ----------
     priors, low, high : ndarray of shape (C,)
     n_rows : int
-    n_steps : int
-        Steps of the iteration.
-    converged : bool
-        Whether the likelihood is known to be at its maximum; if not, the estimate is the best that was found.
     """
 
     priors: Array
     low: Array
     high: Array
     n_rows: int
-    n_steps: int
-    converged: bool
 
     @property
     def prevalence(self) -> float:
@@ -89,11 +83,6 @@ def prevalence_of(histogram: Array, prior: float) -> PrevalenceEstimate:
     return estimate_priors(log_probabilities, np.array([1.0 - prior, prior]), weights=counts)
 
 
-def estimate_prevalence(log_odds: Array, prior: float) -> PrevalenceEstimate:
-    """The prevalence of the second of two classes, from log-odds that are right where it is `prior`."""
-    return prevalence_of(log_odds_histogram(log_odds), prior)
-
-
 def estimate_priors(log_probabilities: Array, priors: Array, *, weights: Array | None = None) -> PrevalenceEstimate:
     """The most likely priors of unlabeled records.
 
@@ -117,9 +106,9 @@ def estimate_priors(log_probabilities: Array, priors: Array, *, weights: Array |
     ratios = log_probabilities - np.log(priors)
     ratios = np.exp(ratios - ratios.max(axis=1, keepdims=True))
     groups = ratios, weights / weights.sum(), float(weights.sum())
-    found, n_steps, converged = _maximized(priors / priors.sum(), *groups)
+    found = _maximized(priors / priors.sum(), *groups)
     low, high = _likelihood_interval(found, *groups) if len(priors) == 2 else _curvature_interval(found, *groups)
-    return PrevalenceEstimate(found, low, high, round(groups[2]), n_steps, converged)
+    return PrevalenceEstimate(found, low, high, round(groups[2]))
 
 
 def _log_likelihood(priors: Array, ratios: Array, shares: Array, n: float) -> float:
@@ -128,18 +117,17 @@ def _log_likelihood(priors: Array, ratios: Array, shares: Array, n: float) -> fl
         return n * float(shares @ np.log(ratios @ priors))
 
 
-def _maximized(start: Array, ratios: Array, shares: Array, n: float) -> tuple[Array, int, bool]:
+def _maximized(priors: Array, ratios: Array, shares: Array, n: float) -> Array:
     """EM from the training priors, two steps extrapolated to a third where that is likelier (Varadhan and Roland)."""
 
     def gains(priors: Array) -> Array:
         """g: by what a step of EM multiplies each prior."""
         return np.asarray((shares / (ratios @ priors)) @ ratios)
 
-    priors = start
-    for step in range(_MOST_STEPS):
+    for _ in range(_MOST_STEPS):
         gained = gains(priors)
         if n * (gained.max() - 1.0) < _MISSING:
-            return priors, step, True
+            break
         once = priors * gained
         twice = once * gains(once)
         first, second = once - priors, twice - 2.0 * once + priors
@@ -148,7 +136,7 @@ def _maximized(start: Array, ratios: Array, shares: Array, n: float) -> tuple[Ar
         known = _log_likelihood(twice, ratios, shares, n)
         is_better = far.min() > 0 and _log_likelihood(far, ratios, shares, n) > known
         priors = far / far.sum() if is_better else twice / twice.sum()
-    return priors, _MOST_STEPS, False
+    return priors
 
 
 def _likelihood_interval(found: Array, *groups: Any) -> tuple[Array, Array]:

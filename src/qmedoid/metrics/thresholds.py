@@ -1,20 +1,22 @@
-"""Thresholds on a score: counts at every cut, and the best one by a metric, a budget or costs (algorithm 16).
+r"""Thresholds on a score: counts at every cut, and the best one by a metric, a budget or costs (algorithm 16).
 
-A rule chooses among all decisions that a threshold can make, in the time of one sort, and gives
-the threshold. Functions take ``positive``, an array of bool of shape (n,) with rows of both classes,
-and ``scores``, finite numbers of shape (n,); larger means likelier positive. Records with a score above the threshold
-are alerts.
+A rule chooses among all decisions that a threshold can make, in the time of one sort. Records with a score above the
+threshold are alerts. Three or more classes have biases instead: a record is called the class of the highest
+:math:`s_c + b_c`. They are sought one class at a time: as :math:`b_c` rises, records flip to class c one by one, and
+the figure after each flip is known from running sums. Classes of the rows count a quarter as they are and three
+quarters as the probabilities say, so that a figure does not hang on a few rows.
 """
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import warn
 from qmedoid.kernels.ties import first_largest
 
 Counts = Mapping[str, Array]
@@ -105,29 +107,8 @@ def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
     return all_cuts(codes == 1, scores).best(metric)
 
 
-def steady_threshold(codes: Codes, log_odds: Array, metric: str) -> float:
-    """A threshold of log-odds for the metric that hangs less on single records than the best one of these does.
-
-    Between the best threshold by the classes that the records have, which is free of what is wrong with the
-    probabilities, and the best by the classes that are expected of them, which is free of chance and counts threefold.
-    """
-    observed = best_threshold(codes, log_odds, metric)
-    probabilities = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
-    expected = all_cuts(probabilities, log_odds).best(metric)
-    return observed / 4 + 3 * expected / 4
-
-
-def threshold_at_rate(scores: Array, rate: float) -> float:
-    """The threshold above which a share `rate` of the scores lies: ⌊rate·n⌋ of them, or fewer where scores are equal.
-
-    Scores that are equal are all above or all below; those that would exceed the budget are below.
-    """
-    # 0.29 · 100 is 28.999…96 in floating point, and means 29.
-    return threshold_at_count(scores, math.floor(rate * len(scores) + 1e-9))
-
-
 def threshold_at_count(scores: Array, count: int) -> float:
-    """The threshold above which so many scores lie, or fewer where scores are equal: see `threshold_at_rate`."""
+    """The threshold above which `count` scores lie, or fewer where scores are equal, which are all above or below."""
     rising = np.sort(scores)
     cut = len(rising) - min(len(rising), count)
     if 0 < cut < len(rising):
@@ -147,104 +128,138 @@ def _between(rising: Array, cut: int) -> float:
     return halfway if low <= halfway < high else low
 
 
-def checked(positive: Flags, scores: Array) -> tuple[Flags, Array]:
-    """The labels and the scores as float64; raise unless they can be cut."""
-    positive, scores = np.asarray(positive), np.asarray(scores)
-    if positive.ndim != 1 or positive.shape != scores.shape:
-        raise DataError(
-            f"'positive' and 'scores' must be two arrays of one dimension and of the same length. Got the shapes "
-            f"{positive.shape} and {scores.shape}: pass one label and one score of each record."
-        )
-    if len(positive) == 0:
-        raise DataError("There are no rows to choose or judge a threshold on: pass at least one row of each class.")
-    if positive.dtype != np.bool_:
-        raise DataError(f"'positive' must be an array of bool. Got {positive.dtype}: pass labels == positive_label.")
-    if scores.dtype.kind not in "fiu":
-        raise DataError(f"'scores' must be an array of numbers. Got {scores.dtype}: pass one number of each record.")
-    n_positive = int(np.count_nonzero(positive))
-    if n_positive in (0, len(positive)):
-        raise DataError(
-            f"A threshold needs rows of both classes. Got {n_positive:,} positive of {len(positive):,} rows: "
-            "use rows that hold both, or check which label is the positive one."
-        )
-    n_bad = len(scores) - int(np.count_nonzero(np.isfinite(scores)))
-    if n_bad:
-        raise DataError(
-            f"The scores must be finite. Got {n_bad:,} of {len(scores):,} that are NaN or infinite: leave these rows "
-            "out, or give them a finite score beyond all the others."
-        )
-    return positive, scores.astype(np.float64, copy=False)
-
-
-def check_share(name: str, value: float) -> None:
-    """Refuse what is no number from 0 to 1."""
-    if not is_number(value) or not 0 <= value <= 1:
-        raise ParameterError(f"The '{name}' must be a number from 0 to 1. Got {value!r} instead.")
-
-
-def check_positive(name: str, value: float) -> None:
-    """Refuse what is no finite number above 0."""
-    if not is_number(value) or not 0 < value < math.inf:
-        raise ParameterError(f"The '{name}' must be a finite number above 0. Got {value!r} instead.")
-
-
 def is_number(value: object) -> bool:
     """Whether a value is a number; truth values are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def threshold_at_precision(positive: Flags, scores: Array, floor: float) -> float:
-    """The highest recall with a precision of at least `floor`; of equal recalls that of the highest precision.
+def chosen_threshold(rule: str, asked: float, positive: Flags, scores: Array) -> float:
+    """The threshold that a rule chooses by rows of both classes, with finite scores.
 
-    A `DataError` says what can be reached where no threshold has this precision.
+    Parameters
+    ----------
+    rule : str
+        ``"alert_rate"``: at most a share `asked` of the rows are alerts. ``"min_recall"``: a recall of at least `asked`
+        with the fewest alerts. ``"min_precision"``: a precision of at least `asked` with the highest recall; where it
+        is out of reach, the highest precision, with a warning. ``"cost"``: the lowest total cost, where a missed
+        positive costs `asked` false alerts; of equal ones the most alerts. Else one of `THRESHOLD_METRICS`: log-odds
+        have a threshold between the best by the classes of these rows, which is free of what is wrong with the
+        probabilities, and the best by the classes that are expected of them, which is free of chance and counts
+        threefold.
     """
-    cuts = all_cuts(*checked(positive, scores))
-    check_share("floor", floor)
-    hits, precision = cuts.counts["tp"], _precisions(cuts)
-    allowed = np.flatnonzero(precision >= floor)
-    if len(allowed) == 0:
+    if rule == "alert_rate":
+        # 0.29 · 100 is 28.999…96 in floating point, and means 29.
+        return threshold_at_count(scores, math.floor(asked * len(scores) + 1e-9))
+    cuts = all_cuts(positive, scores)
+    hits, false = cuts.counts["tp"], cuts.counts["fp"]
+    if rule == "min_recall":
+        return cuts.threshold(int(np.flatnonzero(hits / hits[0] >= asked)[-1]))
+    if rule == "cost":
+        # A cost beyond all floats is never the lowest: an alert for every record costs less than n.
+        with np.errstate(over="ignore"):
+            costs = asked * cuts.counts["fn"] + false
+        # Equal costs may differ in their last digits: the first that is the lowest up to rounding.
+        return cuts.threshold(int(np.argmax(costs <= costs.min() * (1.0 + 1e-14))))
+    if rule == "min_precision":
+        precision = hits[:-1] / (hits[:-1] + false[:-1])  # the last cut has no alert
+        allowed = np.flatnonzero(precision >= asked)
+        if len(allowed):
+            # Hits and alerts fall from cut to cut: the first has the best recall, the last as good the fewest alerts.
+            return cuts.threshold(int(allowed[hits[allowed] == hits[allowed[0]]][-1]))
         best = int(np.argmax(precision))
-        # Rounded down, so that the figure can be asked for.
-        reached, recall = (math.floor(value * 1e4) / 1e4 for value in (precision[best], hits[best] / hits[0]))
-        alerts = hits[best] + cuts.counts["fp"][best]
-        raise DataError(
-            f"No threshold has a precision of {floor:g} or more on these {len(scores):,} rows. The best is "
-            f"{reached:g} ({hits[best]:,.0f} of {alerts:,.0f} alerts are positive), at recall {recall:g}. Ask for a "
-            f"floor of at most {reached:g}, or choose by recall, alert rate or cost instead."
+        reached = math.floor(precision[best] * 1e4) / 1e4  # rounded down, so that the figure can be requested
+        warn(
+            f"No threshold has a precision of {asked:g} or more on these {len(scores):,} rows. The best is {reached:g} "
+            f"({hits[best]:,.0f} of {hits[best] + false[best]:,.0f} alerts are positive), at recall "
+            f"{hits[best] / hits[0]:.4g}: its threshold is used. Ask for a floor of at most {reached:g}, or choose by "
+            "recall, alert rate or cost instead."
         )
-    # Hits and alerts fall from cut to cut: the first has the best recall, the last as good has the fewest alerts.
-    return cuts.threshold(int(allowed[hits[allowed] == hits[allowed[0]]][-1]))
+        return cuts.threshold(best)
+    probabilities = 1.0 / (1.0 + np.exp(-np.clip(scores, -700.0, 700.0)))
+    return cuts.best(rule) / 4 + 3 * all_cuts(probabilities, scores).best(rule) / 4
 
 
-def most_precise_threshold(positive: Flags, scores: Array) -> float:
-    """The highest precision that a threshold has; of equal ones the most alerts."""
-    cuts = all_cuts(*checked(positive, scores))
-    return cuts.threshold(int(np.argmax(_precisions(cuts))))
+CLASS_METRICS = ("macro_f1", "balanced_accuracy")
+"""Metrics that biases can be chosen for."""
+# Share of the classes of the rows; the rest is that of their probabilities.
+_AS_LABELED = 0.25
+_PASSES = 3
+# Figures that differ by less than this are the same: the bias stays nearer to where it was.
+_SAME = 1e-9
 
 
-def _precisions(cuts: Cuts) -> Array:
-    """Precision of every cut but the last, which has no alert."""
-    hits, false = cuts.counts["tp"][:-1], cuts.counts["fp"][:-1]
-    return np.asarray(hits / (hits + false))
+def fit_class_biases(scores: Array, codes: Codes, rule: str, cost: Array | None = None) -> Array:
+    """Biases of the classes, shape (C,), of mean 0, by out-of-fold rows.
 
-
-def threshold_at_recall(positive: Flags, scores: Array, floor: float) -> float:
-    """The fewest alerts with a recall of at least `floor`; every floor from 0 to 1 can be reached."""
-    cuts = all_cuts(*checked(positive, scores))
-    check_share("floor", floor)
-    hits = cuts.counts["tp"]
-    return cuts.threshold(int(np.flatnonzero(hits / hits[0] >= floor)[-1]))
-
-
-def threshold_at_cost(positive: Flags, scores: Array, ratio: float) -> float:
-    """The lowest total cost, where a missed positive costs `ratio` times a false alert; of equal ones the most alerts.
-
-    With a ratio of 1 this is the best accuracy.
+    Parameters
+    ----------
+    scores : ndarray of shape (n, C)
+        Their softmax is a probability.
+    codes : ndarray of shape (n,)
+    rule : {"macro_f1", "balanced_accuracy", "cost"}
+    cost : ndarray of shape (C, C), optional
+        What it costs to call a record of class i class j, for ``"cost"``.
     """
-    cuts = all_cuts(*checked(positive, scores))
-    check_positive("ratio", ratio)
-    # A cost beyond all floats is never the lowest: an alert for every record costs less than n.
-    with np.errstate(over="ignore"):
-        costs = float(ratio) * cuts.counts["fn"] + cuts.counts["fp"]
-    # Equal costs may differ in their last digits: the first that is the lowest up to rounding.
-    return cuts.threshold(int(np.argmax(costs <= costs.min() * (1.0 + 1e-14))))
+    n_classes = scores.shape[1]
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    probabilities = powers / powers.sum(axis=1, keepdims=True)
+    targets = _AS_LABELED * np.eye(n_classes)[codes] + (1.0 - _AS_LABELED) * probabilities
+    biases = np.zeros(n_classes)
+    for _ in range(_PASSES):
+        before = biases.copy()
+        for code in range(n_classes):
+            biases[code] = _best_bias(scores + biases, code, biases[code], targets, rule, cost)
+        if np.array_equal(before, biases):
+            break
+    return np.asarray(biases - biases.mean())
+
+
+def _best_bias(scores: Array, code: int, bias: float, targets: Array, rule: str, cost: Array | None) -> float:
+    """The bias of one class of the best figure, the others as they are."""
+    others = np.where(np.arange(scores.shape[1]) == code, -np.inf, scores)
+    rival = others.argmax(axis=1)
+    # By how much the bias has to rise for the row to be called this class.
+    gap = others[np.arange(len(scores)), rival] - scores[:, code]
+    order = np.argsort(gap, kind="stable")
+    figures = figures_by_flips(targets[order], rival[order], code, rule, cost)
+    now = int(np.searchsorted(gap[order], 0.0))
+    best = np.flatnonzero(figures >= figures.max() - _SAME)
+    place = int(best[np.abs(best - now).argmin()])
+    if place == now:
+        return bias
+    edges = np.concatenate([[gap[order[0]] - 1.0], gap[order], [gap[order[-1]] + 1.0]])
+    return bias + 0.5 * float(edges[place] + edges[place + 1])
+
+
+def figures_by_flips(targets: Array, rival: Codes, code: int, rule: str, cost: Array | None) -> Array:
+    """The figure after each number of flips, shape (n + 1,); larger is better."""
+    n, n_classes = targets.shape
+    called = np.eye(n_classes)[rival]
+    if rule == "cost":
+        assert cost is not None, "the rule comes with its costs"
+        by_call = targets @ cost
+        change = by_call[:, code] - by_call[np.arange(n), rival]
+        return -np.concatenate([[0.0], np.cumsum(change)])
+    # Hits and calls of every class, before any flip and after each.
+    hits = (called * targets).sum(axis=0) - np.vstack([np.zeros(n_classes), np.cumsum(called * targets, axis=0)])
+    hits[:, code] = np.concatenate([[0.0], np.cumsum(targets[:, code])])
+    support = targets.sum(axis=0)
+    if rule == "balanced_accuracy":
+        return np.asarray((hits / np.maximum(support, 1e-12)).mean(axis=1))
+    calls = called.sum(axis=0) - np.vstack([np.zeros(n_classes), np.cumsum(called, axis=0)])
+    calls[:, code] = np.arange(n + 1)
+    return np.asarray((2.0 * hits / np.maximum(calls + support, 1e-12)).mean(axis=1))
+
+
+def cost_matrix(asked: Any, classes: list[Any]) -> Array | None:
+    """The matrix of costs by class codes, from an array (C, C) or a mapping of class to mapping; None if it is none."""
+    if isinstance(asked, Mapping):
+        rows = [asked, *asked.values()]
+        if not all(isinstance(row, Mapping) and set(row) == set(classes) for row in rows):
+            return None
+        asked = [[asked[true][called] for called in classes] for true in classes]
+    try:
+        matrix = np.asarray(asked, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return matrix if matrix.shape == (len(classes),) * 2 and np.isfinite(matrix).all() and matrix.min() >= 0 else None

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.schema import Packed, RefusedError, Values, part_bounds, shown
+from qmedoid.schema import Packed, Values, part_bounds
 
 Kind = Literal["number", "category", "boolean", "date"]
 Label = str | int | float | bool
@@ -115,27 +115,6 @@ class Contract:
     columns: tuple[Column, ...]
     target: str | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
-
-    def validate(self) -> None:
-        """Refuse stored columns that cannot be: none, two of one name, or one that is not like its kind."""
-        if not self.columns or len(set(self.names)) != len(self.columns):
-            raise RefusedError("columns must not be empty, and must not have a name twice")
-        for column in self.columns:
-            if len(set(column.levels)) != len(column.levels) or (column.levels and column.kind != "category"):
-                raise RefusedError(f"levels of column {shown(column.name)} must be those of a category, each once")
-            if column.is_open and column.kind == "boolean":
-                raise RefusedError(f"is_open of column {shown(column.name)} must be false, as it is a boolean")
-            values = column.missing_values
-            try:
-                _ = column.missing_numbers
-            except ValueError as error:
-                raise RefusedError(f"missing_values of {shown(column.name)} hold a date that is none") from error
-            if "" in values or len(set(values)) != len(values) or set(values) & set(column.levels):
-                raise RefusedError(f"missing_values of {shown(column.name)} must be texts, each once, and no levels")
-            if not is_spelling(column.kind, column.spelling):
-                raise RefusedError(
-                    f"spelling {shown(column.spelling)} of {shown(column.name)} is none of a {column.kind}"
-                )
 
     @property
     def names(self) -> tuple[str, ...]:

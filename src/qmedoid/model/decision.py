@@ -5,25 +5,32 @@ The only place where scores become decisions: estimators, saved models and servi
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ModelError, ParameterError, warn
+from qmedoid.exceptions import DataError, ModelError, ParameterError, warn
 from qmedoid.geometry.row_groups import draws_per_row
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import TIE, first_largest_of_rows, merged
-from qmedoid.metrics.class_biases import cost_matrix, fit_class_biases
-from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_prevalence, estimate_priors
-from qmedoid.metrics.thresholds import counts_at
+from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_priors, log_odds_histogram, prevalence_of
+from qmedoid.metrics.thresholds import cost_matrix, counts_at, fit_class_biases
 from qmedoid.model.contract import Label
-from qmedoid.model.cut import budgets_on_curve, chosen_cut, copies, curve_counts, cut_on_curve
-from qmedoid.model.operating_point import ASKED, Counts, OperatingSummary, asked_rule, probability
+from qmedoid.model.operating_point import (
+    Counts,
+    OperatingSummary,
+    asked_rule,
+    budgets_on_rows,
+    chosen_cut,
+    curve_counts,
+    curve_rows,
+    cut_on_curve,
+    probability,
+)
 from qmedoid.model.training_summary import HeldOutCurve
-from qmedoid.schema import MODERATE, MOST_ROWS, RefusedError, Values
+from qmedoid.schema import MODERATE, Values
 from qmedoid.spelling import did_you_mean
 
 
@@ -45,13 +52,6 @@ class PriorShift:
     def to(cls, training: Array, priors: Array) -> "PriorShift":
         """The shift from the training priors to others."""
         return cls(priors, np.log(priors) - np.log(training))
-
-    @staticmethod
-    def estimated(training: Array, scores: Array) -> PrevalenceEstimate:
-        """The most likely priors of records by their class scores at the training priors."""
-        if len(training) == 2:
-            return estimate_prevalence(scores[:, 1] - scores[:, 0], float(training[1]))
-        return estimate_priors(log_softmax(scores), training)
 
     @property
     def prevalence(self) -> float:
@@ -110,7 +110,7 @@ class Decision:
         its weight; rows that have weights have no curve.
         """
         rule, asked = asked_rule(operating_point, classes)
-        again = slice(None) if weights is None else copies(weights)
+        again = slice(None) if weights is None else _copies(weights)
         if len(classes) > 2:
             biases = None
             if rule != "likeliest" and not len(scores):
@@ -129,51 +129,6 @@ class Decision:
             share = draws_per_row(groups, weights)
         operating = OperatingSummary(rule, asked, cut, counts, draws_per_row=share)
         return cls(tuple(classes), None if rule == "likeliest" else cut, operating=operating), curve
-
-    def validate(self) -> None:
-        """Refuse a stored decision whose parts do not fit together."""
-        self._validate_classes()
-        if self.priors is not None and not self.probabilistic:
-            raise RefusedError("priors belong to probabilities, and there are none")
-        for name, priors in (
-            ("priors", self.priors),
-            ("shift.priors", None if self.shift is None else self.shift.priors),
-        ):
-            if priors is not None and abs(priors.sum() - 1.0) > 1e-9 * len(priors):
-                raise RefusedError(f"{name} must add up to 1, and adds up to {priors.sum():g}")
-        if self.shift is not None:
-            expected = None if self.priors is None else PriorShift.to(self.priors, self.shift.priors).log_ratios
-            if expected is None or not np.allclose(self.shift.log_ratios, expected, rtol=1e-12):
-                raise RefusedError("shift.log_ratios must be those from priors to shift.priors")
-        if self.biases is not None and (len(self.classes) == 2 or not self.probabilistic):
-            raise RefusedError("biases belong to probabilities of three or more classes")
-        if self.operating is not None:
-            self._validate_operating(self.operating)
-
-    def _validate_classes(self) -> None:
-        labels = self.classes
-        kinds = {str if isinstance(label, str) else bool if isinstance(label, bool) else float for label in labels}
-        if len(labels) < 2 or len(kinds) > 1:
-            raise RefusedError("classes must be at least 2 labels, all texts, all numbers or all truth values")
-        # Numbers are sorted, because different ones can be made to collide in a set.
-        ranked = sorted(labels, key=str if str in kinds else None)
-        if any(a == b for a, b in pairwise(ranked)):
-            raise RefusedError("classes has a label twice")
-        if self.cut is not None and len(labels) != 2:
-            raise RefusedError(f"cut belongs to two classes, and there are {len(labels)}")
-
-    def _validate_operating(self, operating: OperatingSummary) -> None:
-        rule, asked, counts = operating.rule, operating.asked, operating.counts
-        if len(self.classes) != 2 or not self.probabilistic:
-            raise RefusedError("operating belongs to probabilities of two classes")
-        if (rule == "likeliest") != (self.cut is None) or operating.log_odds != (self.cut or 0.0):
-            raise RefusedError(f"operating has rule {rule!r} and log_odds {operating.log_odds}, and cut is {self.cut}")
-        if operating.prevalence != (None if self.shift is None else self.shift.prevalence):
-            raise RefusedError("operating.prevalence and the last of shift.priors are not the same")
-        if (asked is not None) != (rule in ASKED) or not 0 < (asked or 1.0) <= (np.inf if rule == "cost" else 1.0):
-            raise RefusedError(f"operating.asked is {asked}, which is no number that {rule!r} asks for")
-        if counts is not None and not 0 < sum(counts) < MOST_ROWS:
-            raise RefusedError("operating.counts must not all be 0, nor too large")
 
     @property
     def expected_priors(self) -> Array | None:
@@ -292,7 +247,10 @@ class Decision:
     def budgets(self, budgets: Iterable[Any], curve: HeldOutCurve | None) -> list[tuple[str, OperatingSummary]]:
         """Budgets of alerts as texts, with what each means on the held-out rows of a fit, at the expected priors."""
         self.check_cuttable()
-        return [(text, self.expected_at(plain, curve)) for text, plain in budgets_on_curve(budgets, curve)]
+        if curve is None:
+            raise DataError("This model holds no curve of held-out rows to spend a budget on: give labeled rows.")
+        spent = budgets_on_rows(budgets, *curve_rows(curve), curve)
+        return [(text, self.expected_at(plain, curve)) for text, plain in spent]
 
     def _at(self, plain: OperatingSummary, curve: HeldOutCurve | None) -> "Decision":
         operating = self.expected_at(plain, curve)
@@ -311,7 +269,10 @@ class Decision:
     def estimated_priors(self, scores: Array) -> PrevalenceEstimate:
         """The class priors among unlabeled records, by EM on their shifted scores."""
         at_training = scores if self.shift is None else scores - self.shift.log_ratios
-        return PriorShift.estimated(self.known_priors(), at_training)
+        training = self.known_priors()
+        if len(training) == 2:
+            return prevalence_of(log_odds_histogram(at_training[:, 1] - at_training[:, 0]), float(training[1]))
+        return estimate_priors(log_softmax(at_training), training)
 
     def known_priors(self) -> Array:
         """The training priors; raise where there are none."""
@@ -325,6 +286,17 @@ class Decision:
                 "another prevalence: fit and save it again."
             )
         return self.priors
+
+
+# Copies of a row of mean weight where held-out rows are repeated in proportion to their weights, and rows in all.
+_COPIES, _MOST_ROWS = 20, 2_000_000
+
+
+def _copies(weights: Array) -> Codes:
+    """Indices of rows, repeated in proportion to their weights: a row of weight 1 about 20 times."""
+    total = max(len(weights), min(_COPIES * len(weights), _MOST_ROWS))
+    ends = np.round(np.cumsum(weights) * (total / weights.sum())).astype(np.intp)
+    return np.repeat(np.arange(len(weights)), np.diff(ends, prepend=0))
 
 
 def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:

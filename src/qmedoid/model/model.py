@@ -8,7 +8,6 @@ Every part is a sum of statements about real training rows, and so is their sum:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import lt
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
@@ -37,7 +36,7 @@ from qmedoid.model.decision import Decision
 from qmedoid.model.novelty import Novelty
 from qmedoid.model.refinement import Refinement
 from qmedoid.model.training_summary import HeldOutCurve, SeenRows, TrainingSummary
-from qmedoid.schema import MODERATE, RefusedError, Tagged, Unstored, Values
+from qmedoid.schema import MODERATE, Tagged, Unstored, Values
 
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""
@@ -145,7 +144,7 @@ class Model:
     biases: Annotated[Array, Values("n_biases", largest=MODERATE)]
     calibration: Annotated[Calibration, {"C": "decision.classes"}]
     refinement: Refinement | None = None
-    records: Annotated[tuple[Record, ...] | None, Unstored()] = None
+    records: tuple[Record, ...] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     seen: SeenRows | None = None
@@ -154,46 +153,6 @@ class Model:
     importances: Annotated[Array | None, Values("columns", least=0, most=MODERATE)] = None
     parent: Annotated[str | None, "[0-9a-f]{64}"] = None
     backends: Annotated[Backends, Unstored()] = CLOSED_FORM
-
-    def validate(self) -> None:
-        """Refuse a stored model whose encodings, parts and summary are not those of its columns and classes."""
-        if [type(encoding) for encoding in self.encodings] != [ENCODING_OF[one.kind] for one in self.contract.columns]:
-            raise RefusedError("encodings must be one for each column of the contract, as its kind asks for")
-        for number, encoding in enumerate(self.encodings):
-            parts = encoding.parts if isinstance(encoding, Dates) else ()
-            levels = encoding.levels if isinstance(encoding, Levels) else ()
-            if len(encoding.outputs) < 1 or len(set(parts)) != len(parts) or not all(map(lt, levels, levels[1:])):
-                raise RefusedError(f"encodings.{number} must have outputs, or parts, each once; levels must ascend")
-        self._validate_parts()
-        if self.importances is not None and len(self.importances) != len(self.encodings):
-            raise RefusedError(f"importances must be {len(self.encodings)} numbers, one for each column")
-        if self.training is not None:
-            sizes = [
-                len(encoding.levels) if isinstance(encoding, Levels) else 2 * (column.kind == "boolean")
-                for column, encoding in zip(self.contract.columns, self.encodings, strict=True)
-            ]
-            if [len(counts) for counts in self.training.levels] != sizes:
-                raise RefusedError("training.levels must count the levels of each column")
-            if self.training.curve is not None and self.n_classes != 2:
-                raise RefusedError("training.curve belongs to two classes")
-
-    def _validate_parts(self) -> None:
-        n_classes, circuit, refinement = self.n_classes, self.circuit, self.refinement
-        lengths = len(self.parts), n_classes, n_classes
-        if (len(self.weights), len(self.biases), len(self.calibration.biases)) != lengths:
-            raise RefusedError(f"weights must be one for each of {lengths[0]} parts, and biases one for each class")
-        if self.medoids is None and (circuit is None or refinement is not None):
-            raise RefusedError("parts must have one with medoids, or be a circuit")
-        if self.medoids is not None and len(np.unique(self.medoids.classes)) != n_classes:
-            raise RefusedError(f"parts must have medoids of the {n_classes} classes")
-        if circuit is not None:
-            n_inputs, n_outputs = len(self.source), n_classes
-            if refinement is not None and self.medoid_part is not None:
-                n_inputs = refinement.inputs.n_features(n_classes, self.medoid_part.n_features)
-                n_outputs = 2 if refinement.inputs.decides_between_two(n_classes) else n_classes
-            network = circuit.network
-            if (network.ansatz.n_inputs, network.readout.n_classes) != (n_inputs, n_outputs):
-                raise RefusedError(f"the circuit must have (inputs, classes) {(n_inputs, n_outputs)}")
 
     @property
     def n_classes(self) -> int:
@@ -325,14 +284,14 @@ class Model:
 
     # --- contributions ----------------------------------------------------------------------------------------------
 
-    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
-        """Contributions to the difference of two classes' sums, for one encoded row of shape (1, M)."""
+    def contributions(self, row: Array, winner: int, other: int, *, unit: float = 1.0) -> Contributions:
+        """Contributions to `unit` times the difference of two classes' sums, for one encoded row of shape (1, M)."""
         parts = zip(self.parts, self.weights.tolist(), strict=True)
-        first, *rest = [part.contributions(row, winner, other).times(weight) for part, weight in parts]
+        first, *rest = [part.contributions(row, winner, other).times(unit * weight) for part, weight in parts]
         for one in rest:
             first = first.plus(one)
         if self.biases.any():
-            bias = float(self.biases[winner] - self.biases[other])
+            bias = unit * float(self.biases[winner] - self.biases[other])
             first = replace(first, terms={**first.terms, "intercept": first.terms.get("intercept", 0.0) + bias})
         return first
 
@@ -342,15 +301,6 @@ class Model:
         for part, weight in zip(self.parts, self.weights, strict=True):
             total += weight * part.column_contributions(X, winners, others)
         return total
-
-    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
-        """Columns of each of the groups of all parts, and what it adds for many rows, shape (n, G)."""
-        groups, added = list[tuple[int, ...]](), list[Array]()
-        for part, weight in zip(self.parts, self.weights.tolist(), strict=True):
-            columns, amounts = part.group_contributions(X, winners, others)
-            groups += columns
-            added.append(weight * amounts)
-        return tuple(groups), np.hstack(added)
 
     # --- other calibrations and cuts --------------------------------------------------------------------------------
 

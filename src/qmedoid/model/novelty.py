@@ -14,7 +14,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags, Table, column_slices
 from qmedoid.methods.part import Part
 from qmedoid.model.contract import Dates, Encoding, Levels, Numbers
-from qmedoid.schema import MOST_ROWS, RefusedError, Values, part_bounds
+from qmedoid.schema import MOST_ROWS, Values, part_bounds
 
 Columns = Sequence[npt.NDArray[Any]]
 LEAST, MOST = 1e-100, 1e100
@@ -77,12 +77,6 @@ class Novelty:
     edges: Annotated[Array, Values("E", order="rises", within="offsets")]
     counts: Annotated[Codes, Values("E+B", most="n_rows")]
     far: Far | None = None
-
-    def validate(self) -> None:
-        """Refuse stored bins of a column that do not hold all rows."""
-        starts = self.offsets[:-1] + np.arange(len(self.binned))
-        if len(starts) and not (np.add.reduceat(self.counts, starts) == self.n_rows).all():
-            raise RefusedError(f"counts must add up to the {self.n_rows} rows in every column")
 
     def bin_edges(self, place: int) -> Array:
         """The edges of the column that is at a place in `binned`."""

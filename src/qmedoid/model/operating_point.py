@@ -1,19 +1,31 @@
-"""The operating point: the rule that a user asks for, its threshold, and the figures expected of it.
+"""The operating point of two classes: the rule that a user asks for, its cut, and the figures expected of it.
 
-How a rule becomes a cut says `qmedoid.model.cut`.
+A cut is chosen on rows by a rule or a budget of alerts, and counted on rows or on a held-out curve.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
-from qmedoid.exceptions import ParameterError
-from qmedoid.metrics.class_biases import CLASS_METRICS, cost_matrix
+import numpy as np
+
+from qmedoid.arrays import Array, Flags
+from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.metrics.intervals import Interval, share_change, share_interval
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, is_number
-from qmedoid.model.documents import OperatingDict
+from qmedoid.metrics.thresholds import (
+    CLASS_METRICS,
+    THRESHOLD_METRICS,
+    chosen_threshold,
+    cost_matrix,
+    counts_at,
+    is_number,
+    threshold_at_count,
+)
+from qmedoid.model.documents import BudgetDict, OperatingDict
+from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve
 from qmedoid.schema import Values, shown
+from qmedoid.spelling import number_of
 
 DRIFT_WIDTH = 3.0
 """Standard errors up to which an alert rate counts as expected: one table in 370 is beyond them by chance."""
@@ -289,3 +301,142 @@ def rule_in_words(summary: OperatingSummary) -> str:
         "cost": f"a missed positive costs as much as {asked:.4g} false alerts",
     }
     return words.get(summary.rule, f"the best {summary.rule.replace('_', '-')} on the rows it was chosen on")
+
+
+# How far above the highest score the cut lies that no row exceeds.
+_ABOVE_HIGHEST = 1e-3
+
+
+def chosen_cut(rule: str, asked: float | None, positive: Flags, margins: Array) -> float:
+    """The log-odds above which a record is called the second class, by held-out rows where the rule needs them.
+
+    Where they cannot say, the cut is at even odds; a floor that is out of reach is replaced by the nearest that is not.
+    """
+    asked = asked or 0.0
+    if rule == "likeliest":
+        return 0.0
+    if rule == "probability":
+        return math.log(asked) - math.log1p(-asked)
+    if len(positive) == 0:
+        warn("No row was held out to choose the threshold by: it stays at even odds.")
+        return 0.0
+    if rule in ("min_precision", "min_recall", "cost") and len(set(positive)) < 2:
+        warn(f"All {len(positive):,} held-out rows are of one class: the threshold stays at even odds.")
+        return 0.0
+    cut = chosen_threshold(rule, asked, positive, margins)
+    if rule == "alert_rate" and not (margins > cut).any():
+        warn(
+            f"An alert rate of {asked:g} is less than one of the {len(margins):,} held-out rows, or their highest "
+            "scores are equal: the threshold is just above their highest score, and alerts will be rarer than that "
+            "rate."
+        )
+        # Scores of the fitted model that are equal but for rounding would all lie above it.
+        return cut + _ABOVE_HIGHEST
+    return cut
+
+
+def curve_rows(curve: HeldOutCurve) -> tuple[Flags, Array]:
+    """Classes and log-odds of the held-out rows that a curve counts, shape (n,).
+
+    Rows between two thresholds that were kept have the lower one.
+    """
+    true, false = (np.diff(counts, prepend=0) for counts in (curve.true_positives, curve.false_positives))
+    log_odds = np.concatenate([np.repeat(curve.thresholds, true), np.repeat(curve.thresholds, false)])
+    return np.arange(len(log_odds)) < curve.n_positive, log_odds
+
+
+def curve_counts(curve: HeldOutCurve, log_odds: float) -> Counts:
+    """The held-out counts of the nearest threshold that was kept at or above a cut.
+
+    Where all thresholds were kept they are those of the cut, else within 2 / (`MOST_CUTS` − 1) of each rate.
+    """
+    index = int((curve.thresholds > log_odds).sum()) - 1
+    true, false = (0, 0) if index < 0 else (int(curve.true_positives[index]), int(curve.false_positives[index]))
+    return Counts(true, false, curve.n_positive - true, curve.n_negative - false)
+
+
+def cut_on_curve(rule: str, asked: float | None, curve: HeldOutCurve | None) -> OperatingSummary:
+    """The operating point of a rule by a stored held-out curve, at the training priors.
+
+    On a curve of at most `MOST_CUTS` rows it is the one that a fit chooses, to the last bit. Else the cut is just below
+    a threshold that was kept, so that its counts are exact.
+
+    Raises
+    ------
+    DataError
+        There is no curve, and the rule needs one.
+    """
+    if rule in ("likeliest", "probability"):
+        cut = chosen_cut(rule, asked, np.zeros(0, dtype=np.bool_), np.zeros(0))
+    elif curve is None:
+        raise DataError(
+            "This model holds no curve of held-out rows, by which a cut could be chosen: give a probability to cut at, "
+            "or fit it again with rows held out."
+        )
+    else:
+        cut = _exact(chosen_cut(rule, asked, *curve_rows(curve)), curve)
+    return OperatingSummary(rule, asked, cut, None if curve is None else curve_counts(curve, cut))
+
+
+def _exact(cut: float, curve: HeldOutCurve) -> float:
+    """A cut with the counts of a threshold that was kept: itself, or just below the next one above it."""
+    above = curve.thresholds[curve.thresholds > cut]
+    if len(above) == 0 or curve.n_positive + curve.n_negative <= MOST_CUTS:
+        return cut
+    return math.nextafter(float(above[-1]), -math.inf)
+
+
+def budget_of(given: Any, n_rows: int) -> tuple[str, int]:
+    """A budget of alerts as a text, and the alerts that it allows among `n_rows`.
+
+    It is a number of alerts, such as 100 or ``"100"``, or their share of the records: 0.05, ``"0.05"`` or ``"5%"``.
+
+    Raises
+    ------
+    ParameterError
+        It is neither a whole number from 1 up nor a share above 0 and at most 1.
+    """
+    is_percent = str(given).strip().endswith("%")
+    number = number_of(str(given)) if isinstance(given, str) or is_number(given) else None
+    value = math.nan if number is None else number
+    if 0 < value <= 1 and (is_percent or value < 1):
+        return f"{100 * value:.6g}%", math.floor(value * n_rows + 1e-9)
+    if not is_percent and value >= 1 and value.is_integer():
+        return f"{int(value)}", int(value)
+    raise ParameterError(
+        "A budget must be a number of alerts, such as 100, or a share of the records above 0, such as 5% or 0.05. "
+        f"Got {given!r} instead."
+    )
+
+
+def budgets_on_rows(
+    budgets: Iterable[Any], positive: Flags, log_odds: Array, curve: HeldOutCurve | None = None
+) -> list[tuple[str, OperatingSummary]]:
+    """Budgets as texts, and the operating point that each means on rows whose classes are known.
+
+    Alerts are fewer than allowed where scores are equal, which are all alerts or all not. Rows of a `curve` have its
+    counts.
+    """
+    if not len(positive):
+        raise DataError("There are no rows to spend a budget on.")
+    spent = []
+    for budget in budgets:
+        text, count = budget_of(budget, len(positive))
+        cut = threshold_at_count(log_odds, count)
+        if curve is None:
+            counts = Counts(**counts_at(positive, log_odds, cut))
+        else:
+            cut = _exact(cut, curve)
+            counts = curve_counts(curve, cut)
+        spent.append((text, OperatingSummary("alert_rate", None, cut, counts)))
+    return spent
+
+
+def budget_dict(budget: str, operating: OperatingSummary) -> BudgetDict:
+    """A budget and its operating point by name, fit for JSON and for a data frame."""
+    document: dict[str, Any] = {"budget": budget, "threshold": operating.threshold}
+    document |= {"alerts": operating.alerts, "rows": operating.n_rows}
+    for name in ("alert_rate", "precision", "recall"):
+        figure = getattr(operating, name) or (None,) * 3
+        document |= zip((name, f"{name}_low", f"{name}_high"), figure, strict=True)
+    return cast("BudgetDict", document)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.schema import Packed, RefusedError, Values, part_bounds
+from qmedoid.schema import Packed, Values, part_bounds
 
 Hashes = npt.NDArray[np.int64]
 MOST_KEPT = 2**18
@@ -104,15 +104,6 @@ class TrainingSummary:
     levels: Annotated[tuple[Codes, ...], Packed(part_bounds("columns", "total", shortest=0), Values(most="n_rows"))]
     curve: HeldOutCurve | None = None
     days: DayCounts | None = None
-
-    def validate(self) -> None:
-        """Refuse stored counts of more rows than there are."""
-        if any(
-            int(absent) + int(part.sum()) > self.n_rows for absent, part in zip(self.missing, self.levels, strict=True)
-        ):
-            raise RefusedError(f"levels and missing count more than the {self.n_rows} rows in a column")
-        if self.days is not None and int(self.days.counts.sum()) > self.n_rows:
-            raise RefusedError(f"days.counts must add up to at most the {self.n_rows} rows")
 
     @classmethod
     def of_numbers(cls, n_rows: int, missing: Codes, curve: HeldOutCurve | None = None) -> "TrainingSummary":

@@ -11,7 +11,6 @@ from qmedoid.exceptions import MissingExtraError
 
 if TYPE_CHECKING:
     from qmedoid.quantum.circuits.backends import (
-        EstimatorExpectations,
         SamplerExpectations,
         SamplerSwapTest,
         StatevectorExpectations,
@@ -30,12 +29,12 @@ if TYPE_CHECKING:
     from qmedoid.quantum.devices.simulators import BlockSampler
     from qmedoid.quantum.export import circuit_files as circuit_files
     from qmedoid.quantum.export import circuit_of_record as circuit_of_record
-    from qmedoid.quantum.export import drawing, qasm2_text, qasm_text, qpy_bytes
+    from qmedoid.quantum.export import drawing, qasm_text, qpy_bytes
     from qmedoid.quantum.export import export_circuit as export_circuit
     from qmedoid.quantum.export import trained_circuit as trained_circuit
+    from qmedoid.quantum.measurement.jobs import MeasurementSettings
     from qmedoid.quantum.measurement.plan import MeasurementPlan, make_plan
     from qmedoid.quantum.measurement.result import MeasurementResult
-    from qmedoid.quantum.measurement.settings import MeasurementSettings
     from qmedoid.quantum.measuring import plan_measurement as plan_measurement
     from qmedoid.quantum.measuring import read_records as read_records
     from qmedoid.quantum.measuring import records_digest as records_digest
@@ -44,17 +43,16 @@ if TYPE_CHECKING:
     from qmedoid.quantum.runs.folder import asked_for as asked_for
 
 _HOMES = {
-    "circuits.backends": "EstimatorExpectations SamplerExpectations SamplerSwapTest StatevectorExpectations "
-    "StatevectorSwapTest",
+    "circuits.backends": "SamplerExpectations SamplerSwapTest StatevectorExpectations StatevectorSwapTest",
     "circuits.compact_swap": "compact_swap_angles compact_swap_circuit compact_swap_template interference_angles "
     "interference_circuit interference_template",
     "circuits.variational": "variational_circuit",
     "devices.device": "Device as_device",
     "devices.simulators": "BlockSampler",
-    "export": "drawing qasm2_text qasm_text qpy_bytes circuit_files circuit_of_record export_circuit trained_circuit",
+    "export": "drawing qasm_text qpy_bytes circuit_files circuit_of_record export_circuit trained_circuit",
+    "measurement.jobs": "MeasurementSettings",
     "measurement.plan": "MeasurementPlan make_plan",
     "measurement.result": "MeasurementResult",
-    "measurement.settings": "MeasurementSettings",
     "measuring": "plan_measurement read_records records_digest",
     "runs.files": "JobFiles",
     "runs.folder": "RunFolder asked_for",
@@ -63,7 +61,6 @@ _HOMES = {
 __all__ = [
     "BlockSampler",
     "Device",
-    "EstimatorExpectations",
     "JobFiles",
     "MeasurementPlan",
     "MeasurementResult",
@@ -82,7 +79,6 @@ __all__ = [
     "interference_circuit",
     "interference_template",
     "make_plan",
-    "qasm2_text",
     "qasm_text",
     "qpy_bytes",
     "variational_circuit",

@@ -144,11 +144,9 @@ class TrainedPlanDict(TypedDict):
 class DeviceDict(TypedDict):
     name: Annotated[str, "Name of the device."]
     qubits_of_the_device: Annotated[int | None, "Qubits that it has, where it says."]
+    qubits_usable: Annotated[int | None, "Qubits within the limits on error rates, where it has such rates."]
     qubits_at_most: Annotated[int, "Qubits that are used at most."]
     seed: Annotated[int, "Of transpilation and of simulated measurements."]
-    qubits_usable: NotRequired[Annotated[int, "Qubits within the limits on error rates."]]
-    median_readout_error: NotRequired[Annotated[float | None, "Of the usable qubits."]]
-    median_coupler_error: NotRequired[Annotated[float | None, "Of the usable couplers."]]
 
 
 class ExpectedErrorsDict(TypedDict):
@@ -159,11 +157,13 @@ class ExpectedErrorsDict(TypedDict):
     undecided_rows: Annotated[list[int], "The first of them, counted from 0."]
 
 
-class PlanSummaryDict(TypedDict):
+class CircuitPlanDict(TypedDict):
+    """What a measurement on a quantum device takes, and how sure it will be."""
+
     records: Annotated[int, "Records that are measured."]
     circuit: Annotated[Literal["interference", "compact_swap"], "Circuit of a test."]
     register: Annotated[Literal["column", "group", "paper"], "What a test is of."]
-    shots: Annotated[int | str, "Shots of each circuit; auto: chosen by margins."]
+    shots: Annotated[int, "Shots of each circuit."]
     calibrate: Annotated[bool, "Whether known pairs run in every job."]
     tests_asked: Annotated[int, "Tests that the records ask for."]
     tests: Annotated[int, "Distinct ones among them, which run."]
@@ -178,11 +178,6 @@ class PlanSummaryDict(TypedDict):
         TrainedPlanDict | None, "Of the trained circuit, counted above as well; null where none runs."
     ]
     device: Annotated[DeviceDict, "Where circuits run."]
-
-
-class CircuitPlanDict(PlanSummaryDict):
-    """What a measurement on a quantum device takes, and how sure it will be."""
-
     expected: Annotated[ExpectedErrorsDict, "What is to be expected."]
 
 

@@ -1,6 +1,6 @@
 r"""Circuits of a model for other tools, each with a description of what leads from its outcomes to a probability.
 
-They are written as QPY, as OpenQASM 3 or 2, or drawn as text, and never read back: a saved model rebuilds its circuits
+They are written as QPY, as OpenQASM 3, or drawn as text, and never read back: a saved model rebuilds its circuits
 from their settings. In QPY the description is ``circuit.metadata["qmedoid"]``; in OpenQASM it is the JSON object in the
 only line that begins with ``// qmedoid: ``. Every number is written so that it is read back as the same double: neither
 format rounds an angle to a multiple of π.
@@ -52,8 +52,8 @@ from qmedoid.quantum.documents import (
     TrainedCircuitReadoutDict,
     TrainedStepsDict,
 )
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
 
 FORMAT = 1
@@ -65,8 +65,6 @@ COMMENT = f"// {METADATA}: "
 Which = Literal["auto", "variational", "swap-test", "interference"]
 WHICH: tuple[Which, ...] = ("auto", "variational", "swap-test", "interference")
 """The trained circuit, the SWAP test, or the first of them that the model has."""
-# Gates of qelib1.inc that these circuits are made of.
-_GATES = frozenset({"h", "ry", "rz", "cx", "cz"})
 
 
 def circuit_of_record(
@@ -366,62 +364,16 @@ def qpy_bytes(circuit: QuantumCircuit) -> bytes:
 def qasm_text(circuit: QuantumCircuit) -> str:
     """The circuit in OpenQASM 3; what is left open is an ``input`` with an underscore for each bracket."""
     # As constants, angles within 1e-9 of a multiple of π would be written as that multiple.
-    return _with_description(qasm3.dumps(circuit, disable_constants=True), circuit)
-
-
-def qasm2_text(circuit: QuantumCircuit) -> str:
-    """The circuit in OpenQASM 2, which has no open angles.
-
-    Qiskit's own writer takes angles within 1e-12 of a multiple of π for that multiple; this one keeps every digit. A
-    controlled swap, which not every copy of qelib1.inc has, is written as two CNOTs around a Toffoli gate.
-
-    Raises
-    ------
-    ParameterError
-        An angle is open.
-    """
-    if circuit.num_parameters:
-        raise ParameterError(
-            f"OpenQASM 2 has no open angles, and this circuit has {circuit.num_parameters}: bind them to a record (a "
-            "table and --row, or data and row=), or write OpenQASM 3 (--format qasm)."
-        )
-    lines = ["OPENQASM 2.0;", 'include "qelib1.inc";']
-    lines += [f"qreg {register.name}[{register.size}];" for register in circuit.qregs]
-    lines += [f"creg {register.name}[{register.size}];" for register in circuit.cregs]
-    qubit_names = {bit: f"{one.name}[{k}]" for one in circuit.qregs for k, bit in enumerate(one)}
-    bit_names = {bit: f"{one.name}[{k}]" for one in circuit.cregs for k, bit in enumerate(one)}
-    for one in circuit.data:
-        name, qubits = one.operation.name, [qubit_names[qubit] for qubit in one.qubits]
-        if name == "measure":
-            lines.append(f"measure {qubits[0]} -> {bit_names[one.clbits[0]]};")
-        elif name == "cswap":
-            control, first, second = qubits
-            flip = f"cx {second},{first};"
-            lines += [flip, f"ccx {control},{first},{second};", flip]
-        elif name in _GATES:
-            angles = ",".join(_real(float(angle)) for angle in one.operation.params)
-            lines.append(f"{name}{f'({angles})' if angles else ''} {','.join(qubits)};")
-        else:
-            raise ParameterError(f"The gate {name!r} has no form in OpenQASM 2 here: write OpenQASM 3 (--format qasm).")
-    return _with_description("\n".join(lines) + "\n", circuit)
+    text = qasm3.dumps(circuit, disable_constants=True)
+    description = (circuit.metadata or {}).get(METADATA)
+    if description is None:
+        return text
+    # In the second line: the version of the language must stay in the first. Without characters beyond ASCII there is
+    # no sign that another reader could take for the end of the line.
+    version, _, rest = text.partition("\n")
+    return f"{version}\n{COMMENT}{json.dumps(description, ensure_ascii=True, allow_nan=False)}\n{rest}"
 
 
 def drawing(circuit: QuantumCircuit) -> str:
     """The circuit drawn as text, folded at 120 characters."""
     return str(circuit.draw(output="text", fold=120))
-
-
-def _real(value: float) -> str:
-    """A number with all its digits; the grammar of OpenQASM 2 wants a point before an exponent."""
-    mantissa, mark, exponent = repr(value).partition("e")
-    return mantissa + ("" if "." in mantissa else ".0") + mark + exponent
-
-
-def _with_description(text: str, circuit: QuantumCircuit) -> str:
-    """The text with the description in its second line: the version of the language must stay in the first."""
-    description = (circuit.metadata or {}).get(METADATA)
-    if description is None:
-        return text
-    version, _, rest = text.partition("\n")
-    # Without characters beyond ASCII there is no sign that another reader could take for the end of the line.
-    return f"{version}\n{COMMENT}{json.dumps(description, ensure_ascii=True, allow_nan=False)}\n{rest}"

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.model.model import Model
 from qmedoid.quantum.devices.device import Device
+from qmedoid.quantum.measurement.jobs import MeasurementSettings
 from qmedoid.quantum.measurement.plan import MeasurementPlan, make_plan
 from qmedoid.quantum.measurement.recorder import Decided
-from qmedoid.quantum.measurement.settings import MeasurementSettings
 from qmedoid.quantum.measurement.trained import TrainedCircuit
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 
 MOST_RECORDS = 100_000
@@ -33,7 +33,9 @@ def plan_measurement(
     """Plan the measurement of records from their encoded columns; see `SavedModel.measurement_plan`."""
     model = replace(model, backends=CLOSED_FORM)  # no circuit runs for a plan, nor again and again for errors
     columns = [np.asarray(column) for column in columns]
-    n_records, decision = len(columns[0]) if columns else 0, model.decision
+    if not columns or not len(columns[0]):
+        raise DataError("There are no records to measure: pass at least one row.")
+    decision = model.decision
     on_device = settings.refine == "device" and model.policy != "none"
     if model.medoids is None and not on_device:
         raise ModelError(
@@ -41,12 +43,10 @@ def plan_measurement(
             "refine='device'."
         )
     # The closed form chooses which records are asked of the circuit.
-    picked = model.decide(columns).by_circuit if on_device and n_records else None
+    picked = model.decide(columns).by_circuit if on_device else None
 
-    def decide(swap_test: SwapTestFunction, rows: Codes, expectations: ExpectationFunction | None = None) -> Decided:
-        measured = replace(model, backends=Backends(swap_test, expectations))
-        of_rows = None if picked is None else picked[rows]
-        found = measured.decide([column[rows] for column in columns], picked=of_rows)
+    def decide(swap_test: SwapTestFunction, expectations: ExpectationFunction | None = None) -> Decided:
+        found = replace(model, backends=Backends(swap_test, expectations)).decide(columns, picked=picked)
         probabilities = decision.probabilities(found.scores) if decision.probabilistic else None
         return Decided(found.codes, decision.biased(found.scores), found.margins, probabilities)
 
@@ -58,7 +58,7 @@ def plan_measurement(
         names = tuple(strings or (f"class {code}" for code in range(network.readout.n_classes)))
         observables, rows = network.readout.observables, np.flatnonzero(picked)
         trained = TrainedCircuit(network.ansatz, parameters.rotations, observables, names, rows)
-    plan = make_plan(decide, n_records, device, settings, classes=decision.classes, trained=trained)
+    plan = make_plan(decide, device, settings, classes=decision.classes, trained=trained)
     if model.policy == "none" or on_device:
         return plan
     note = (

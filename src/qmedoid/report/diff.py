@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ModelError
-from qmedoid.explain.decision import explain
-from qmedoid.explain.explaining import by_column
+from qmedoid.explain.explaining import by_column, explain
 from qmedoid.markup.page import render
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.model.model import Model
@@ -30,8 +29,8 @@ from qmedoid.report.documents import (
     ModelDiffDict,
     MovedPartDict,
 )
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import decide_batch
 
 Item = TypeVar("Item")

@@ -87,17 +87,10 @@ class StopsDict(TypedDict):
     command: Annotated[list[str], "Option that cuts there."]
 
 
-class NetBenefitDict(TypedDict):
-    model: Annotated[Points, "Of the model."]
-    all: Annotated[Points, "Of acting on all records."]
-    none: Annotated[Points, "Of acting on none."]
-
-
 class CurvesDict(TypedDict):
     roc: Annotated[Points, "False and true positive rate."]
     pr: Annotated[Points, "Recall and precision."]
     recall_by_alert_rate: Annotated[Points, "Alert rate and recall."]
-    net_benefit: Annotated[NetBenefitDict | None, "Net benefit by probability; null with one class only."]
 
 
 class CutsDict(TypedDict):
@@ -147,11 +140,6 @@ class ReportBaselinesDict(TypedDict):
     better: Annotated[bool | None, "Whether a baseline is better by more than luck; null where nothing is decided."]
 
 
-class PairDict(TypedDict):
-    columns: Annotated[list[str], "Its columns."]
-    importance: Annotated[float, "Mean absolute contribution."]
-
-
 class ReportMedoidDict(TrainingRowDict):
     cells: Annotated[list[str], "Its cells."]
 
@@ -160,12 +148,6 @@ class ReportMedoidsDict(TypedDict):
     columns: Annotated[list[str], "Columns."]
     rows: Annotated[list[ReportMedoidDict], "At most 64 medoids."]
     n_medoids: Annotated[int, "All medoids."]
-
-
-class ReportCircuitDict(TypedDict):
-    drawing: Annotated[str | None, "As text; null without the extra 'quantum'."]
-    loss: Annotated[list[float] | None, "Batch loss of every step; null where it is not kept."]
-    about: Annotated[str, "What it is."]
 
 
 class CalledDict(OfClassDict):
@@ -230,12 +212,6 @@ class OpeningDict(TypedDict):
     passed: Annotated[int, "Checks that passed."]
 
 
-class TenthDict(TypedDict):
-    chances: Annotated[str, "Highest and lowest probability."]
-    rows: Annotated[int, "Rows."]
-    counts: Annotated[list[int], "As above."]
-
-
 _OfCodesDict = TypedDict("_OfCodesDict", {"class": Annotated[list[int], "Code of the class."]})
 
 
@@ -243,7 +219,6 @@ class SquaresDict(_OfCodesDict):
     classes: Annotated[list[str], "The classes."]
     rows: Annotated[int, "Rows that are counted."]
     counts: Annotated[list[int], "Of them found, missed, falsely alerted and left alone (right)."]
-    tenths: Annotated[list[TenthDict], "The same in tenths of the rows, by falling probability."]
     about: Annotated[str | None, "Which rows have a square; null where all have one."]
     rank: Annotated[list[int], "Rows with a higher probability."]
     outcome: Annotated[list[int], "Place among the counts."]
@@ -301,9 +276,7 @@ class AboutModelDict(TypedDict):
     n_columns: Annotated[int, "All columns of the contract."]
     left_out: Annotated[list[ReportLeftOutDict], "Columns that no model reads, at most 200."]
     effects: Annotated[list[ColumnEffectDict], "What values of the most important columns contribute."]
-    pairs: Annotated[list[PairDict], "Groups of two and three columns that contribute most."]
     medoids: Annotated[ReportMedoidsDict | None, "Medoids as training rows; null where they are left out."]
-    circuit: Annotated[ReportCircuitDict | None, "The trained circuit; null where there is none."]
     start_record: Annotated[dict[str, Any], "The record that the what-if panel begins with, by column."]
 
 

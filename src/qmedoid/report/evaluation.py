@@ -17,17 +17,15 @@ from qmedoid.metrics.intervals import (
     share_interval,
 )
 from qmedoid.metrics.texts import FIGURE_NAMES, figure_text, interval_text
-from qmedoid.model.cut import curve_counts, curve_rows
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
-from qmedoid.model.operating_point import Counts, OperatingSummary, probability
+from qmedoid.model.operating_point import Counts, OperatingSummary, curve_counts, curve_rows, probability
 from qmedoid.model.training_summary import MOST_CUTS, seen_in_words
 from qmedoid.report.documents import (
     CalibrationBinDict,
     CurvesDict,
     CutsDict,
     EvaluatedDict,
-    NetBenefitDict,
     ReportCalibrationDict,
     ReportFigureDict,
     ReportOperatingDict,
@@ -302,10 +300,10 @@ def operating(
     columns: dict[str, Any] = {name: [stop[name] for stop in stops] for name in stops[0]}
     columns["texts"] = {name: [one[name] for one in texts] for name in texts[0]}
     columns["command"] = [f"--threshold {text}" for text in columns["threshold_text"]]
-    drawn = _curves(positive[order], falling, hits, possible)
+    drawn = _curves(hits, possible)
     if is_held_out and decision.shift is not None:
-        # Held-out rows have the training prevalence: these curves would mix it with the expected one.
-        drawn |= {"pr": [], "net_benefit": None}
+        # Held-out rows have the training prevalence: this curve would mix it with the expected one.
+        drawn["pr"] = []
     return {
         "positive": decision.classes[1],
         "negative": decision.classes[0],
@@ -378,11 +376,12 @@ def _texts(counts: Counts, summary: OperatingSummary, cost: float | None, rows_p
     return texts
 
 
-def _curves(positive: Flags, falling: Array, hits: Codes, possible: Codes) -> CurvesDict:
-    """ROC, precision against recall, recall against alert rate, and net benefit; rows have falling log-odds."""
-    n, n_positive, n_negative = len(falling), int(hits[-1]), len(falling) - int(hits[-1])
+def _curves(hits: Codes, possible: Codes) -> CurvesDict:
+    """ROC, precision against recall, and recall against alert rate; rows have falling log-odds."""
+    n, n_positive = int(possible[-1]), int(hits[-1])
+    n_negative = n - n_positive
     if n_positive == 0 or n_negative == 0:
-        return {"roc": [], "pr": [], "recall_by_alert_rate": [], "net_benefit": None}
+        return {"roc": [], "pr": [], "recall_by_alert_rate": []}
     found = hits[possible]
     recall, false, rate = found / n_positive, (possible - found) / n_negative, possible / n
     precision = np.divide(found, possible, out=np.ones(len(possible)), where=possible > 0)
@@ -390,7 +389,6 @@ def _curves(positive: Flags, falling: Array, hits: Codes, possible: Codes) -> Cu
         "roc": _points(false, recall, recall + false),
         "pr": _points(recall[1:], precision[1:], recall[1:] + np.log1p(possible[1:]) / math.log1p(n)),
         "recall_by_alert_rate": _points(rate, recall, recall + rate),
-        "net_benefit": net_benefit(positive, falling),
     }
 
 
@@ -400,25 +398,4 @@ def _points(x: Array, y: Array, along: Array) -> list[list[float]]:
     if len(x) > MOST_POINTS:
         steps = np.linspace(along[0], along[-1], MOST_POINTS)
         places = np.unique(np.minimum(np.searchsorted(along, steps), len(x) - 1))
-    return _pairs(x[places], y[places])
-
-
-def _pairs(x: Array, y: Array) -> list[list[float]]:
-    return [[float(f"{one:.6g}") for one in pair] for pair in zip(x.tolist(), y.tolist(), strict=True)]
-
-
-def net_benefit(positive: Flags, falling: Array) -> NetBenefitDict:
-    r"""Net benefit :math:`TP/n - (FP/n)\,p/(1-p)` by the probability p from which a record is acted on.
-
-    Next to it, acting on all records and on none. Points below the loss of the prevalence are left out.
-    """
-    n, share = len(positive), float(positive.mean())
-    grid = np.unique(np.concatenate([np.linspace(0.01, 0.99, 99), np.geomspace(min(share, 0.5) / 20.0, 0.5, 99)]))
-    cuts = np.log(grid) - np.log1p(-grid)
-    hits = np.concatenate([[0], np.cumsum(positive)])
-    alerts = n - np.searchsorted(falling[::-1], cuts, side="right")
-    odds = grid / (1.0 - grid)
-    model = hits[alerts] / n - (alerts - hits[alerts]) / n * odds
-    acting = share - (1.0 - share) * odds
-    drawn = [_pairs(grid[one >= -share], one[one >= -share]) for one in (model, acting, np.zeros(len(grid)))]
-    return {"model": drawn[0], "all": drawn[1], "none": drawn[2]}
+    return [[float(f"{one:.6g}") for one in pair] for pair in zip(x[places].tolist(), y[places].tolist(), strict=True)]

@@ -1,19 +1,27 @@
 """Coded findings about a model and a table: problem, tip or passed, why, and what to do.
 
-A finding is a function of the summary of a report and of `qmedoid.report.rows.table_facts`, under one mapping. Its
+A finding is a function of the summary of a report and of what `_column_facts` says of a table, under one mapping. Its
 docstring is what it is about; it returns its status and why, in a sentence.
 """
 
-import math
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.explain.effect import column_values
+from qmedoid.kernels.ties import stable_order
 from qmedoid.metrics.intervals import share_change
+from qmedoid.model.model import Model
 from qmedoid.report.documents import ReportFindingDict
+from qmedoid.report.reading import Sample
 from qmedoid.spelling import did_you_mean
+from qmedoid.tables.checking import judged_alone
 from qmedoid.tables.roles import IDENTIFIERS
 
 Status = Literal["problem", "tip", "passed", "not applicable", "ignored"]
@@ -25,12 +33,11 @@ TEXTS: dict[str, dict[str, str]] = tomllib.loads(files("qmedoid.report").joinpat
 """By code: its title where it is found, what holds where it is not, and what to do."""
 FINDINGS: dict[str, Callable[[Facts], Verdict]] = {}
 """Functions by code."""
-MOST_NAMED = 5
-"""Columns or classes that a sentence names."""
+MOST_NAMED, MOST_COLUMNS = 5, 60
+"""Columns or classes that a sentence names, and columns of a table that are looked at: the most important ones."""
 WIDTH, COLUMNS_WIDTH = 3.0, 3.5
 """Standard errors from which on a difference is no chance, and where several columns are compared."""
 _NO_TABLE: Verdict = "not applicable", "It needs a table."
-_NO_HASHES: Verdict = "not applicable", "It needs a table, and a model that keeps hashes of its training rows."
 
 
 def finding(code: str) -> Callable[[Callable[[Facts], Verdict]], Callable[[Facts], Verdict]]:
@@ -52,10 +59,11 @@ def check_codes(codes: Iterable[str]) -> None:
             )
 
 
-def evaluate_findings(facts: Facts, ignore: Collection[str] = ()) -> list[ReportFindingDict]:
-    """All findings, problems first; those of equal status by their code."""
-    check_codes(ignore)
-    found = list[ReportFindingDict]()
+def evaluate_findings(
+    summary: Facts, model: Model, sample: Sample | None, importance: Array | None, ignore: Collection[str]
+) -> list[ReportFindingDict]:
+    """All findings about a model and the rows that were drawn of a table, problems first; then by their code."""
+    facts, found = {**summary, "by_column": _column_facts(model, sample, importance)}, list[ReportFindingDict]()
     for code, evaluate in FINDINGS.items():
         status, why = evaluate(facts)
         if code in ignore:
@@ -64,6 +72,28 @@ def evaluate_findings(facts: Facts, ignore: Collection[str] = ()) -> list[Report
         title, do = (texts["title"], texts["do"]) if is_found else (texts["holds"], "")
         found.append({"code": code, "status": status, "title": title, "why": why, "do": do})
     return sorted(found, key=lambda one: (STATUSES.index(one["status"]), one["code"]))
+
+
+def _column_facts(model: Model, sample: Sample | None, importance: Array | None) -> dict[str, dict[str, Any]]:
+    """By column of a table, of many the most important ones: how well it separates the classes ``"alone"``.
+
+    None where that is not known. ``"missing_rows"`` are missing cells, among ``"rows"``.
+    """
+    if sample is None:
+        return {}
+    places = list(model.layout.used)
+    if importance is not None and len(places) > MOST_COLUMNS:
+        places = [places[rank] for rank in stable_order(-importance[places])]
+    facts = dict[str, dict[str, Any]]()
+    for place in places[:MOST_COLUMNS]:
+        column, cells = model.contract.columns[place], sample.table
+        missing = int(np.isnan(column_values(cells, column, model.encodings[place])).sum())
+        labeled, alone = np.flatnonzero(sample.codes >= 0), None
+        classes = np.unique(sample.codes[labeled], return_inverse=True)[1].astype(np.int32)
+        if column.name in cells.column_names and len(labeled) >= 50 and classes.any():
+            alone = judged_alone(cells.column(column.name).take(pa.array(labeled)), column, classes)
+        facts[column.name] = {"alone": alone, "missing_rows": missing, "rows": len(sample.codes)}
+    return facts
 
 
 def _named(names: Iterable[object]) -> str:
@@ -100,49 +130,16 @@ def left_out(facts: Facts) -> Verdict:
     return "tip", f"{_columns(len(guessed))} left out because {look} like an identifier: {_named(guessed)}."
 
 
-@finding("QM104")
-def many_levels(facts: Facts) -> Verdict:
-    """A category with many levels, so that new tables will have new ones."""
-    rows, counted = facts["model"]["training_rows"], facts["levels"]
-    if not counted or rows is None:
-        return "not applicable", "The model has no categories whose levels were counted."
-    worst = max(counted, key=lambda name: len(counted[name]))
-    n, once = len(counted[worst]), counted[worst].count(1)
-    if n < 30 or n < 0.05 * rows:
-        return "passed", "No category has many levels for the number of training rows."
-    return "tip", (
-        f"{worst!r} has {n:,} levels in {rows:,} training rows, {once:,} of them in a single one: "
-        "a new level is likely in every table."
-    )
-
-
-@finding("QM105")
-def constant_columns(facts: Facts) -> Verdict:
-    """Columns with one value, in the training rows or in the table."""
-    training = [one["name"] for one in facts["left_out"] if one["reason"].startswith("every cell is")]
-    if training:
-        return "tip", f"{_columns(len(training))} left out because every cell was the same: {_named(training)}."
-    columns = facts["by_column"].items()
-    same = [name for name, one in columns if one["is_constant"] and one["rows"] > 1 and not one["missing_rows"]]
-    if same:
-        return "tip", f"Every looked-at cell of {_named(same)} is the same in this table."
-    return "passed", "No column is constant."
-
-
 @finding("QM201")
 def given_away(facts: Facts) -> Verdict:
-    """A column that tells the classes apart alone, as one does that is filled in after the class is known."""
-    alone = {name: one["alone"] or 0.0 for name, one in facts["by_column"].items() if one["rows"] >= 50}
-    if not any(alone.values()):
+    """A column that separates the classes alone, as one does that is filled in after the class is known."""
+    alone = {name: one["alone"] for name, one in facts["by_column"].items() if one["alone"] is not None}
+    if not alone:
         return "not applicable", "It needs a table with at least 50 rows and their classes."
     best = max(alone, key=lambda name: alone[name])
-    if alone[best] < 0.97:
-        return (
-            "passed",
-            f"The best single column, {best!r}, tells the classes apart with a ROC-AUC of {alone[best]:.4f}.",
-        )
-    why = f"{best!r} alone tells the classes apart with a ROC-AUC of {alone[best]:.4f}."
-    return ("problem" if alone[best] >= 0.999 else "tip"), why
+    figure = "a ROC-AUC" if len(facts["model"]["classes"]) == 2 else "a mean recall"
+    why = f"{best!r} alone separates the classes with {figure} of {alone[best]:.4f}."
+    return ("passed" if alone[best] < 0.97 else "problem" if alone[best] >= 0.999 else "tip"), why
 
 
 @finding("QM202")
@@ -171,23 +168,6 @@ def never_predicted(facts: Facts) -> Verdict:
     if not never:
         return "passed", f"Every class is predicted among {rows:,} rows."
     return ("problem" if rows >= 50 else "tip"), f"None of {rows:,} rows is called {_named(never)}."
-
-
-@finding("QM205")
-def wide_intervals(facts: Facts) -> Verdict:
-    """Figures whose interval says next to nothing."""
-    figures = [one for one in (facts["figures"] or {}).get("figures", ()) if one["low"] is not None]
-    judged = [one for one in figures if one["key"] in ("accuracy", "precision", "recall", "roc_auc")]
-    widths = [(one["high"] - one["low"], one["name"], one["text"]) for one in judged]
-    if not widths:
-        return "not applicable", "There are no figures with intervals."
-    width, name, text = max(widths)
-    if width < 0.2:
-        return (
-            "passed",
-            f"The {name} is {text}: of accuracy, precision, recall and ROC-AUC this interval is the widest.",
-        )
-    return ("problem" if width >= 0.4 else "tip"), f"The {name} is {text}, an interval {width:.2f} wide."
 
 
 @finding("QM301")
@@ -245,7 +225,7 @@ def seen_rows(facts: Facts) -> Verdict:
     """Rows of the table that are training rows, so that figures are too good."""
     table = facts["table"]
     if table is None or table["seen"] is None:
-        return _NO_HASHES
+        return "not applicable", "It needs a table, and a model that keeps hashes of its training rows."
     rows, checked = table["seen"]["rows"], table["seen"]["checked"]
     if not rows:
         return "passed", f"None of {checked:,} rows was seen in fitting."
@@ -253,18 +233,6 @@ def seen_rows(facts: Facts) -> Verdict:
     if not table["counts_seen"]:
         return "passed", f"{said}, and no figure counts them."
     return ("problem" if rows > 0.01 * checked else "tip"), f"{said}, and are counted all the same."
-
-
-@finding("QM305")
-def conflicting_rows(facts: Facts) -> Verdict:
-    """Rows that no model of these columns can tell apart."""
-    table, equal = facts["table"], facts["conflicting"]
-    if table is None or equal is None or not table["labeled"]:
-        return _NO_HASHES
-    said = f"{equal:,} of {table['labeled']:,} rows equal a row of another class in all columns that are read"
-    if equal < 0.01 * table["labeled"]:
-        return "passed", f"{said}."
-    return "tip", f"{said}: no model can be right about all of them."
 
 
 @finding("QM401")
@@ -326,60 +294,6 @@ def alert_rate(facts: Facts) -> Verdict:
     return "problem", f"{said} ({low:.3g} to {high:.3g} % by chance)."
 
 
-@finding("QM405")
-def drift(facts: Facts) -> Verdict:
-    """Classes or columns that change in the order of time."""
-    first, last = facts["thirds"] or ((), ())
-    if len(first) < 50:
-        return "not applicable", "It compares the first and the last third of at least 150 rows."
-    # Kolmogorov and Smirnov's bound, for as many columns as are compared.
-    bound = max(math.sqrt(-math.log(0.0005 / max(len(facts["by_column"]), 1)) / len(first)), 0.15)
-    moved = [(one["moved"], name) for name, one in facts["by_column"].items() if name != facts["dated_by"]]
-    beyond = sorted((one for one in moved if one[0] is not None and one[0] > bound), reverse=True)
-    said = _moved_classes(facts["model"]["classes"], first, last)[:2]
-    columns = [f"{name!r} ({100 * amount:.0f} % of its rows moved)" for amount, name in beyond]
-    said += [some_of(columns, MOST_NAMED)] if columns else []
-    by = "the rows of the table" if facts["dated_by"] is None else repr(facts["dated_by"])
-    if not said:
-        return "passed", f"The first and the last third in the order of {by} are alike."
-    # Rows may stand in an order that is not of time.
-    is_problem = len(said) > bool(columns) and facts["dated_by"] is not None
-    return ("problem" if is_problem else "tip"), f"In the order of {by}: {'; '.join(said)}."
-
-
-def _moved_classes(classes: Sequence[object], first: Any, last: Any) -> list[str]:
-    n_first, n_last, said = int((first >= 0).sum()), int((last >= 0).sum()), list[str]()
-    for code, label in enumerate(classes if n_first and n_last else ()):
-        before, after = int((first == code).sum()), int((last == code).sum())
-        change = share_change(after, n_last, before, n_first, width=COLUMNS_WIDTH)
-        if abs(change.standard_errors) > COLUMNS_WIDTH and abs(after / n_last - before / n_first) > 0.03:
-            shares = f"{100 * before / n_first:.3g} % of the first and {100 * after / n_last:.3g} % of the last third"
-            said.append(f"{label!r} is {shares}")
-    return said
-
-
-@finding("QM406")
-def missing_by_class(facts: Facts) -> Verdict:
-    """Missing cells that give the class away, as forms do that are filled in later."""
-    known = {name: one["missing"] for name, one in facts["by_column"].items()}
-    if not any(sum(n > 0 for _, n in counts) > 1 for counts in known.values()):
-        return "not applicable", "It needs a table with rows of two classes."
-    worst, said = 0.0, ""
-    for name, counts in known.items():
-        pairs = sorted((pair for pair in counts if pair[1] >= 20), key=lambda pair: pair[0] / pair[1])
-        if len(pairs) < 2:
-            continue
-        (low, n_low), (high, n_high) = pairs[0], pairs[-1]
-        change = share_change(high, n_high, low, n_low, width=COLUMNS_WIDTH)
-        if change.standard_errors > COLUMNS_WIDTH and high / n_high - low / n_low >= max(0.1, worst):
-            worst, shares = high / n_high - low / n_low, (100 * high / n_high, 100 * low / n_low)
-            said = "{!r} is missing in {:.3g} % of the rows of one class, and in {:.3g} % of another."
-            said = said.format(name, *shares)
-    if not said:
-        return "passed", "Cells are missing about as often in every class."
-    return ("problem" if worst > 0.5 else "tip"), said
-
-
 @finding("QM407")
 def without_classes(facts: Facts) -> Verdict:
     """A table that gives no figures."""
@@ -412,14 +326,3 @@ def more_missing(facts: Facts) -> Verdict:
         return "passed", "No column is missing much more often than in training."
     said = some_of([text for _, text in sorted(beyond, reverse=True)], MOST_NAMED)
     return ("problem" if max(beyond)[0] > 0.5 else "tip"), f"More cells are missing: {said}."
-
-
-@finding("QM410")
-def sentinels(facts: Facts) -> Verdict:
-    """One value in many rows, far from all others, such as a cholesterol of 0."""
-    if facts["table"] is None:
-        return _NO_TABLE
-    said = [one["sentinel"] for one in facts["by_column"].values() if one["sentinel"] is not None]
-    if not said:
-        return "passed", "No value stands in many rows and far from all others."
-    return "tip", some_of(said, MOST_NAMED) + "."

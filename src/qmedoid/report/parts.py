@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import MissingExtraError
 from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.explain.effect import column_effects
 from qmedoid.kernels.ties import stable_order
@@ -19,8 +18,6 @@ from qmedoid.model.model import Model, Record
 from qmedoid.model.storage.card import encoding_text
 from qmedoid.report.documents import (
     AboutModelDict,
-    PairDict,
-    ReportCircuitDict,
     ReportColumnDict,
     ReportMedoidDict,
     ReportMedoidsDict,
@@ -28,8 +25,8 @@ from qmedoid.report.documents import (
 from qmedoid.report.reading import Sample
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import read_as
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.targets import MISSING
 
 MOST_MEDOIDS = 64
@@ -66,9 +63,7 @@ def describe(model: Model, looked: Sample | None, *, with_rows: bool) -> tuple[A
             {"name": name, "reason": reason[:MOST_COLUMNS]} for name, reason in list(left_out.items())[:MOST_COLUMNS]
         ],
         "effects": [] if rows is None or importance is None else effects(model, rows, importance),
-        "pairs": together(model, rows),
         "medoids": medoid_rows(model) if with_rows else None,
-        "circuit": _circuit(model),
         "start_record": start_record(model, with_rows=with_rows),
     }, importance
 
@@ -181,9 +176,8 @@ N_EFFECTS = 12
 """Columns whose shape is shown: the most important ones."""
 N_BINS, ROWS_IN_BIN = 20, 10
 """Bins of numbers and dates at most, of about equally many rows, and rows of a bin at least."""
-MOST_ROWS, GROUP_ROWS = 2_000, 200
-"""Rows that contributions of columns and of groups are computed of, at most; fewer with more classes."""
-MOST_PAIRS = 20
+MOST_ROWS = 2_000
+"""Rows that contributions of columns are computed of, at most; fewer with more classes."""
 _LEAST_ROWS = 200
 
 
@@ -207,58 +201,3 @@ def effects(model: Model, rows: Sample, importance: Array) -> list[ColumnEffectD
     added = class_contributions(model, np.column_stack(few.encoded).astype(np.float64), code)
     n_bins = min(N_BINS, max(1, len(few.table) // ROWS_IN_BIN))
     return column_effects(model, few.table, added, wanted, code, n_bins)
-
-
-def together(model: Model, rows: Sample | None) -> list[PairDict]:
-    """The sets of two and three columns that count together and contribute most.
-
-    Groups of evidence and paths of trees that look at the same columns count together.
-    """
-    if rows is None or model.medoids is None or not len(rows.table):
-        return []
-    few, names = rows.first(GROUP_ROWS), model.contract.names
-    decided = model.decide(few.encoded)
-    others = model.decision.runners_up(decided.scores, decided.codes)
-    X = np.column_stack(few.encoded).astype(np.float64)
-    groups, added = model.group_contributions(X, decided.codes, others)
-    slope = model.slope
-    sums: dict[tuple[int, ...], Array] = {}
-    for place, columns in enumerate(groups):
-        found = tuple(sorted(set(model.source[list(columns)].tolist())))
-        if len(found) in (2, 3):
-            sums[found] = sums.get(found, 0.0) + slope * added[:, place]
-    listed = sorted((-float(np.abs(amount).mean()), found) for found, amount in sums.items())
-    return [
-        {"columns": [names[place] for place in found], "importance": -less}
-        for less, found in listed[:MOST_PAIRS]
-        if less
-    ]
-
-
-MOST_STEPS = 500
-"""Steps of the loss that are shown at most, evenly spread."""
-
-
-def _circuit(model: Model) -> ReportCircuitDict | None:
-    """The circuit of the best model; None where it has none."""
-    circuit = model.circuit
-    if circuit is None:
-        return None
-    ansatz = circuit.network.ansatz
-    decides = {"always": "It decides every record.", "selective": "It decides records with a narrow margin."}
-    about = [
-        f"{ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions; it is simulated exactly.",
-        decides.get(model.policy, "It takes part in decisions."),
-    ]
-    drawn, loss, kept = None, None, model.metrics.get("loss_curve")
-    try:
-        from qmedoid.quantum import drawing
-        from qmedoid.quantum import trained_circuit as in_qiskit
-
-        drawn = drawing(in_qiskit(circuit))
-    except MissingExtraError:
-        about.append("To see it drawn, install the extra 'quantum'.")
-    if isinstance(kept, list | tuple) and kept:
-        loss = [float(value) for value in kept[:: -(-len(kept) // MOST_STEPS)]]
-    about.append("The loss is that of the batches." if loss is not None else "The file keeps no loss of its training.")
-    return {"drawing": drawn, "loss": loss, "about": " ".join(about)}

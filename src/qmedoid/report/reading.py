@@ -13,12 +13,11 @@ from qmedoid.model.model import Decisions, Model
 from qmedoid.model.training_summary import Hashes
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
-from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
+from qmedoid.tables.difference import Difference, Issues, OnMismatch, compare_columns
+from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.evaluating import joined
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.row_hashes import row_hashes
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 from qmedoid.tables.targets import MISSING, label_codes
 

@@ -1,32 +1,22 @@
-"""Rows of a table: a square for each that a model is evaluated on, the worst errors with reasons, figures by level.
+"""Rows of a table: a square for each that a model is evaluated on, the worst errors with reasons, figures by level."""
 
-And what findings judge: facts about the columns of the sampled rows, and equal rows.
-"""
-
-import math
 from collections import Counter
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.explain.effect import column_values
-from qmedoid.kernels.ties import stable_order
-from qmedoid.metrics.classification import roc_auc
 from qmedoid.metrics.intervals import share_change, share_interval
 from qmedoid.metrics.texts import effect_text, percent_text
-from qmedoid.model.contract import Levels
 from qmedoid.model.importance import column_contributions
 from qmedoid.model.model import Model
-from qmedoid.report.documents import ErrorRowDict, ErrorsDict, LevelDict, SliceDict, SquaresDict, TenthDict
+from qmedoid.report.documents import ErrorRowDict, ErrorsDict, LevelDict, SliceDict, SquaresDict
 from qmedoid.report.parts import cell_text, plain_cells
 from qmedoid.report.reading import Looked, Sample, evenly
 from qmedoid.report.verdict import RARE, bounds_text
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import one_chunk, read_as
-from qmedoid.tables.sentinels import find_sentinels
+from qmedoid.tables.cells import one_chunk
 
 MOST_SQUARES = 400
 """Squares of a page at most."""
@@ -41,10 +31,6 @@ MOST_SLICED, MOST_LEVELS, LEAST_ROWS = 6, 8, 10
 WIDTH, LEAST_APART = 3.0, 0.05
 """Standard errors and difference from which on a level is called different."""
 _SMALLEST = 0.01
-_TENTHS = 10
-MOST_COLUMNS = 60
-"""Columns that facts are about: the most important ones."""
-_ALONE_BINS = 20
 OUTCOMES = ("found", "missed", "false", "alone")
 """What became of a row, in the order of the legend; with more than two classes ``"alone"`` is right."""
 
@@ -125,18 +111,11 @@ def curve_squares(model: Model, positive: Flags, log_odds: Array) -> SquaresDict
 def _counted_squares(
     model: Model, strength: Array, outcome: Codes, true: Codes, called: Codes, order: Codes, rows: Codes
 ) -> SquaresDict:
-    """Squares of some rows; and counts of all that are evaluated, in their `order`, also by tenths of them."""
-    n, tenths = len(order), list[TenthDict]()
-    bounds = np.unique(np.linspace(0, n, min(_TENTHS, n) + 1).round().astype(int)).tolist()
-    for begin, end in pairwise(bounds):
-        high, low = _chances(model, strength[order[[begin, end - 1]]])
-        counts = np.bincount(outcome[order[begin:end]], minlength=len(OUTCOMES)).tolist()
-        tenths.append({"chances": high if high == low else f"{high} to {low}", "rows": end - begin, "counts": counts})
+    """Squares of some rows; and counts of all that are evaluated, in their `order`."""
     return {
         "classes": [str(label) for label in model.decision.classes],
-        "rows": n,
+        "rows": len(order),
         "counts": np.bincount(outcome[order], minlength=len(OUTCOMES)).tolist(),
-        "tenths": tenths,
         "about": None,
         "rank": np.searchsorted(-strength[order], -strength[rows], side="left").tolist(),
         "outcome": outcome[rows].tolist(),
@@ -268,109 +247,3 @@ def _level(name: str, inside: Flags, outcome: Codes) -> LevelDict:
         "interval": bounds_text(share),
         "differs": ("better" if apart > 0 else "worse") if is_apart else None,
     }
-
-
-def table_facts(model: Model, looked: Looked | None, importance: Array | None) -> dict[str, Any]:
-    """Facts about the training levels, and the sampled rows of a table if one was looked at.
-
-    ``"levels"`` are training rows of each level of the categories. ``"by_column"`` has facts about the columns of the
-    table, of many about the most important ones: ``"alone"`` is the ROC-AUC of the class by this column alone (see
-    `told_alone`), ``"missing"`` the missing cells and rows of each class, ``"is_constant"`` whether all cells that are
-    not missing are the same, ``"moved"`` the largest difference of the cumulative shares of the first and the last
-    third of the rows, ``"sentinel"`` a sentence on a value that may stand for missing cells; ``"missing_rows"`` and
-    ``"rows"`` count cells. ``"thirds"`` are the class codes of these rows, in the order of the date ``"dated_by"`` or
-    of the table. ``"conflicting"`` counts rows that equal one of another class; None where that is not known.
-    """
-    levels, contract = {}, model.contract
-    if model.training is not None:
-        columns = zip(contract.columns, model.encodings, model.training.levels, strict=True)
-        levels = {column.name: counts.tolist() for column, encoding, counts in columns if isinstance(encoding, Levels)}
-    facts: dict[str, Any] = {"levels": levels, "by_column": {}, "thirds": None, "dated_by": None, "conflicting": None}
-    if looked is None:
-        return facts
-    places, sample = list(model.layout.used), looked.sample
-    order = np.argsort(sample.rows, kind="stable")
-    for place in places:
-        if contract.columns[place].kind == "date":
-            values = _values(model, sample, place)
-            if not np.isnan(values).any():
-                order, facts["dated_by"] = np.argsort(values, kind="stable"), contract.columns[place].name
-                break
-    if importance is not None and len(places) > MOST_COLUMNS:
-        places = [places[rank] for rank in stable_order(-importance[places])]
-    third = len(order) // 3
-    facts["thirds"] = sample.codes[order[:third]], sample.codes[order[len(order) - third :]]
-    facts["by_column"] = {
-        contract.names[place]: _column(model, sample, place, order) for place in places[:MOST_COLUMNS]
-    }
-    if looked.hashes is not None:
-        codes = looked.codes[looked.codes >= 0]
-        kinds, inverse = np.unique(looked.hashes[looked.codes >= 0], return_inverse=True)
-        low, high = np.full(len(kinds), len(model.decision.classes)), np.full(len(kinds), -1)
-        np.minimum.at(low, inverse, codes)
-        np.maximum.at(high, inverse, codes)
-        facts["conflicting"] = int((low < high)[inverse].sum())
-    return facts
-
-
-def _values(model: Model, sample: Sample, place: int) -> Array:
-    """The cells of a column as numbers: themselves, days, or the places of levels; NaN where one is missing."""
-    column = model.contract.columns[place]
-    values = column_values(sample.table, column, model.encodings[place])
-    return values / 86_400e6 if column.kind == "date" else values
-
-
-def _column(model: Model, sample: Sample, place: int, order: Codes) -> dict[str, Any]:
-    column, n_classes = model.contract.columns[place], len(model.decision.classes)
-    values, codes = _values(model, sample, place), sample.codes
-    absent, labeled = np.isnan(values), codes >= 0
-    known, sentinel = values[~absent], None
-    if column.kind in ("number", "date") and column.name in sample.table.column_names:
-        found = find_sentinels(read_as(sample.table.column(column.name), column).values, column.kind)
-        sentinel = None if found is None else found.message(column.name)
-    return {
-        "alone": told_alone(values[labeled], codes[labeled], n_classes),
-        "missing": [(int(absent[codes == code].sum()), int((codes == code).sum())) for code in range(n_classes)],
-        "is_constant": len(known) > 0 and bool((known == known[0]).all()),
-        "moved": moved(values[order]),
-        "sentinel": sentinel,
-        "missing_rows": int(absent.sum()),
-        "rows": len(values),
-    }
-
-
-def told_alone(values: Array, codes: Codes, n_classes: int) -> float | None:
-    """How well one column tells the classes apart: bins of every other row, evaluated on the rows between them."""
-    if len(values) < 4 or len(np.unique(codes)) < 2:
-        return None
-    # Bins of about equally many rows, those of missing cells the first; few different values are a bin each.
-    absent = np.isnan(values)
-    known = values[~absent]
-    edges = np.unique(known)
-    if len(edges) > 4 * _ALONE_BINS:
-        edges = np.unique(np.quantile(known, np.linspace(0, 1, _ALONE_BINS + 1)[:-1]))
-    bins = np.where(absent, 0, 1 + np.searchsorted(edges, np.nan_to_num(values), side="right"))
-    fit, held_out = np.arange(len(values)) % 2 == 0, np.arange(len(values)) % 2 == 1
-    areas = []
-    for code in [1] if n_classes == 2 else range(n_classes):
-        hit = codes == code
-        share = float(hit[fit].mean())
-        rows = np.bincount(bins[fit], minlength=int(bins.max()) + 1)
-        hits = np.bincount(bins[fit], weights=hit[fit], minlength=len(rows))
-        # A bin without rows says what all rows say.
-        area = roc_auc(hit[held_out], ((hits + share) / (rows + 1.0))[bins[held_out]])
-        if not math.isnan(area):
-            areas.append(area)
-    return float(np.mean(areas)) if areas else None
-
-
-def moved(values: Array) -> float | None:
-    """Largest difference of the cumulative shares of values, missing ones the lowest, of the first and last third."""
-    third = len(values) // 3
-    if third < 2:
-        return None
-    placed = np.where(np.isnan(values), -np.inf, values)
-    first, last = np.sort(placed[:third]), np.sort(placed[-third:])
-    at = np.unique(placed)
-    shares = [np.searchsorted(one, at, side="right") / third for one in (first, last)]
-    return float(np.abs(shares[0] - shares[1]).max())

@@ -18,10 +18,10 @@ from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
 from qmedoid.report.documents import ReportBaselinesDict, ReportExpectedDict, ReportModelDict, SummaryDict
 from qmedoid.report.evaluation import evaluated, held_out_rows
-from qmedoid.report.findings import evaluate_findings
+from qmedoid.report.findings import check_codes, evaluate_findings
 from qmedoid.report.parts import MOST_MEDOIDS, describe, plain_cells
 from qmedoid.report.reading import Looked, look_at_data
-from qmedoid.report.rows import OUTCOMES, curve_squares, evaluated_rows, table_facts
+from qmedoid.report.rows import OUTCOMES, curve_squares, evaluated_rows
 from qmedoid.report.verdict import opening
 from qmedoid.tables.evaluating import without_seen
 
@@ -59,6 +59,9 @@ class ReportSettings:
     max_bytes: int = MOST_BYTES
     ignore: tuple[str, ...] = ()
     all_rows: bool = False
+
+    def __post_init__(self) -> None:
+        check_codes(self.ignore)
 
 
 def summarize(
@@ -122,7 +125,7 @@ def summarize(
         "expected": expected,
     }
     made: dict[str, Any] = {**summary}
-    made["findings"] = evaluate_findings({**made, **table_facts(model, looked, importance)}, settings.ignore)
+    made["findings"] = evaluate_findings(made, model, sample, importance, settings.ignore)
     made["opening"] = opening(made)
     made["live"] = _live(model, names.get("sha256"), settings, made)
     return made
@@ -201,7 +204,7 @@ def _too_large(size: int, most: int) -> dict[str, Any]:
 SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js", "squares.js")
 """Files of the page's script, in the order in which they run."""
 _SIGNS = {"problem": "✕", "tip": "!", "passed": "✓", "not applicable": "–", "ignored": "–"}
-_LONG = {"card": 100_000, "drawing": 100_000, "text": 20_000, "command": 2_000, "about": 2_000}
+_LONG = {"card": 100_000, "text": 20_000, "command": 2_000, "about": 2_000}
 """Characters that are shown of longer texts, by their keys; all others are names, cells and sentences."""
 _SENTENCES = ("why", "do", "title", "holds", "reason", "absent", "encoding", "decided_by", "headline", "sentences")
 _LENGTHS = {**dict.fromkeys(_SENTENCES, 1_000), **_LONG}
@@ -245,7 +248,7 @@ def render(summary: Mapping[str, Any]) -> str:
     data: dict[str, Any] = {
         "operating": parts["operating"] and {**parts["operating"], "curves": None},
         # Cells are put into the what-if panel as they are.
-        "squares": drawn and {**drawn, "tenths": None, "cells": summary["squares"]["cells"]},
+        "squares": drawn and {**drawn, "cells": summary["squares"]["cells"]},
         "whatIf": document and {"start": start, "order": [one["name"] for one in ranked], "positive": positive},
     }
     return page.render(

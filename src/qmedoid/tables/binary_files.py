@@ -1,4 +1,4 @@
-"""Tables that carry their types: Parquet, Arrow, JSON lines and Excel files, and tables in memory."""
+"""Tables that carry their types: Parquet, Arrow and Excel files, and tables in memory."""
 
 import base64
 import shutil
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -14,18 +14,20 @@ from qmedoid.exceptions import DataError
 from qmedoid.tables.arrow import (
     BATCH_ROWS,
     MISSING,
-    common_type,
+    check_unique,
+    first_line,
     in_types,
     is_declared_category,
     plain_type,
 )
-from qmedoid.tables.detect import JSON_ADVICE, Bytes, check_unique, clean_names, first_line
+from qmedoid.tables.text_files import clean_names
+
+if TYPE_CHECKING:
+    from qmedoid.tables.source import Bytes
 
 _PARQUET_ROWS = 1 << 15
 _PARQUET_BUFFER = 1 << 18
 """Columns are read in pieces of this many bytes, not whole row groups at once: a third of the memory, no slower."""
-_JSON_BLOCK = 1 << 23
-_LONGEST_LINE = 1 << 26
 
 
 class BinaryFile:
@@ -36,10 +38,9 @@ class BinaryFile:
     """
 
     is_text = False
-    first_line = None
     decimal = "."
 
-    def __init__(self, data: Bytes, row_groups: range | None = None) -> None:
+    def __init__(self, data: "Bytes", row_groups: range | None = None) -> None:
         self.name, self._form, self.notes, self.n_taken = data.name, data.form, list[str](), 0
         self._row_groups = row_groups
         self._n_bytes = 0 if data.path is None else data.path.stat().st_size
@@ -94,8 +95,6 @@ class BinaryFile:
             # Of the first column alone, as batches are unpacked to be counted.
             counted = self._arrow([0]) if reader.schema.names else reader
             return reader.schema, sum(counted.get_batch(i).num_rows for i in range(counted.num_record_batches))
-        if self._form == "JSON lines":
-            return self._json_schema(), None
         self._table = self._sheet()
         return self._table.schema, self._table.num_rows
 
@@ -106,10 +105,6 @@ class BinaryFile:
         elif self._form == "arrow":
             reader = self._arrow(sorted(self.names.index(name) for name in columns))
             yield from (reader.get_batch(place) for place in range(reader.num_record_batches))
-        elif self._form == "JSON lines":
-            for table in self._json_tables():
-                made = [_json_column(table, field) for field in self._stored]
-                yield from pa.Table.from_arrays(made, schema=self._stored).to_batches()
         else:
             yield from self._table.select(columns).to_batches()
 
@@ -136,42 +131,6 @@ class BinaryFile:
             yield
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.name} cannot be read as {self._form}: {first_line(error)}.") from error
-
-    def _json_schema(self) -> pa.Schema:
-        """The types that the blocks of a file of JSON lines share, in one pass through it."""
-        kinds: dict[str, list[pa.DataType]] = {}
-        rows = 0
-        for table in self._json_tables():
-            rows += table.num_rows
-            for field in table.schema:
-                kinds.setdefault(field.name, []).append(field.type)
-        if not kinds:
-            raise DataError(f"{self.name} has no records: {JSON_ADVICE}")
-        if rows == 1 and any(pa.types.is_nested(kind) for found in kinds.values() for kind in found):
-            # Columns of lists, or by row numbers, are one record in which all others are.
-            raise DataError(f"{self.name} is a JSON document, not JSON lines: {JSON_ADVICE}")
-        return pa.schema([(name, common_type(found)) for name, found in kinds.items()])
-
-    def _json_tables(self) -> Iterator[pa.Table]:
-        """The records of JSON lines in blocks, each in its own types."""
-        from pyarrow import json
-
-        file, rest, block = self._opened(), b"", b"x" * _JSON_BLOCK
-        while len(block) == _JSON_BLOCK:
-            block = file.read(_JSON_BLOCK)
-            text = rest + block
-            end = len(text) if len(block) < _JSON_BLOCK else text.rfind(b"\n") + 1
-            if end == 0 and len(text) > _LONGEST_LINE:
-                raise DataError(f"{self.name} has a line of more than {_LONGEST_LINE >> 20} MB: {JSON_ADVICE}")
-            records, rest = text[:end].removeprefix(b"\xef\xbb\xbf"), text[end:]
-            if not records.strip():
-                continue
-            options = json.ReadOptions(use_threads=False, block_size=len(records))
-            try:
-                yield json.read_json(pa.BufferReader(records), options)
-            except pa.ArrowInvalid as error:
-                reason = first_line(error).removeprefix("JSON parse error: ")
-                raise DataError(f"{self.name} cannot be read as JSON lines ({reason}): {JSON_ADVICE}") from error
 
     def _sheet(self) -> pa.Table:
         """The first sheet of a workbook: its header is the first row that is not empty.
@@ -206,18 +165,6 @@ class BinaryFile:
         names, notes = clean_names(["" if head is None else str(head) for head, *_ in used], self.name)
         self.notes += notes
         return pa.Table.from_arrays([_sheet_column(cells) for _, *cells in used], names=list(names))
-
-
-def _json_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray | pa.Array:
-    """A column in the type of the schema; what a record does not have is missing."""
-    if field.name not in table.column_names:
-        return pa.nulls(table.num_rows, field.type)
-    column = table.column(field.name)
-    if column.type == field.type or not pa.types.is_string(field.type):
-        return column.cast(field.type)
-    from qmedoid.tables.cells import as_text
-
-    return pa.chunked_array([as_text(chunk).cast(pa.string()) for chunk in column.chunks], pa.string())
 
 
 def _check_workbook(copy: IO[bytes], name: str) -> None:
@@ -260,7 +207,6 @@ class MemoryFile:
     """Rows in memory, such as a partition of a data frame; a name stands for that of a file."""
 
     is_text = False
-    first_line = None
     decimal = "."
 
     def __init__(self, table: pa.Table, name: str) -> None:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Codes, Flags
-from qmedoid.geometry.row_order import ranks
+from qmedoid.geometry.row_groups import ranks
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
-from qmedoid.tables.number_blocks import number_blocks
+from qmedoid.tables.arrow import number_blocks
 
 Floats = npt.NDArray[np.float64]
 _NOTHING = pa.nulls(0, pa.string())  # made without a look for pandas, which is slow to import

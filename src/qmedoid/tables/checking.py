@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.geometry.row_groups import mixed
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Column, Kind
 from qmedoid.spelling import did_you_mean
@@ -24,9 +25,7 @@ from qmedoid.tables.documents import (
     CheckFindingDict,
 )
 from qmedoid.tables.kinds import Inferred, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles, find_units, in_roles, units_message
-from qmedoid.tables.row_hashes import equal_columns, mixed
-from qmedoid.tables.sentinels import Sentinels, check_missing, quoted
+from qmedoid.tables.roles import IDENTIFIERS, Role, Sentinels, check_missing, check_roles, in_roles, quoted
 from qmedoid.tables.targets import class_labels, target_notes
 
 Codes = npt.NDArray[np.int32]
@@ -41,6 +40,7 @@ _FEWEST_TIMES = 20  # different numbers of a column that may be about time
 _GIVES_AWAY = 0.99  # ROC-AUC of one column, or its mean recall of more than two classes, too good to be true
 _FOLDS = 5
 _BINS, _FEWEST_BINS, _ROWS_PER_BIN = 256, 8, 10
+_COMPARED = 50  # cells by which columns are compared before all of them are
 _CHANCE = 1e-4  # probability below which it is no chance that all missing cells are of one class
 
 
@@ -103,16 +103,12 @@ def check_rows(
     decimal: str | None = None,
     date_order: str | None = None,
     missing: Mapping[str, Sequence[Any]] | None = None,
-    first_row: str = "the first row",
 ) -> CheckedTableDict:
-    """The report about a table whose categories by role are texts already; its first row is called `first_row`."""
+    """The report about a table whose categories by role are texts already."""
     if table.num_rows == 0:
         raise DataError("The table has no rows: there is nothing to check.")
     how: Any = {"roles": roles, "decimal": decimal, "date_order": date_order, "missing": missing}
     check = _Check(str(target))
-    n_units, units = find_units(table, roles)
-    if n_units:
-        check.add("units", units_message(n_units, units, first_row), *units, is_problem=len(units) > 1)
     n_rows, counted = table.num_rows, list[CheckedClassDict]()
     if target is not None:
         table, counted = check.classes_of(table)
@@ -437,3 +433,24 @@ def _quantile_bins(values: Array) -> npt.NDArray[np.int64]:
         edges = np.unique(np.quantile(known, np.arange(1, most) / most))
     places = np.searchsorted(edges, values, side="right")
     return np.where(np.isnan(values), len(edges) + 1, places).astype(np.int64)
+
+
+def equal_columns(table: pa.Table, digests: Mapping[str, bytes]) -> list[list[str]]:
+    """Groups of columns whose cells are equal in every row."""
+    alike: dict[Any, list[list[str]]] = {}
+    for name, digest in digests.items():
+        # Columns without a repeated cell have one partition; their first cells distinguish nearly all of them.
+        first = tuple(cells.texts(table[name].slice(0, _COMPARED)).to_pylist())
+        groups = alike.setdefault((digest, first), [])
+        equal = next((group for group in groups if _same_cells(table[group[0]], table[name])), None)
+        if equal is None:
+            groups.append([name])
+        else:
+            equal.append(name)
+    return [group for groups in alike.values() for group in groups if len(group) > 1]
+
+
+def _same_cells(one: pa.ChunkedArray, two: pa.ChunkedArray) -> bool:
+    if one.type == two.type and not pa.types.is_floating(one.type):
+        return bool(one.equals(two))
+    return bool(cells.texts(one).equals(cells.texts(two)))

@@ -14,13 +14,12 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.geometry.row_groups import group_classes, group_folds, numbered, part_of, row_groups
-from qmedoid.geometry.row_order import ranks
+from qmedoid.geometry.row_groups import group_classes, group_folds, numbered, part_of, ranks, row_groups
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import shortened
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
-from qmedoid.tables.roles import TARGET_NAME, Role, check_roles, in_roles, refuse_units
+from qmedoid.tables.roles import TARGET_NAME, Role, check_roles, in_roles
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import Target, check_classes
 
@@ -174,7 +173,6 @@ class Dataset:
         table = in_roles(table, settings.all_roles)
         found = kinds
         if found is None:
-            refuse_units(table, settings.all_roles, "the first row of X")
             found = settings.infer(table)
             if target.name in table.column_names:
                 found = replace(found, left_out={str(target.name): TARGET_NAME, **found.left_out})
@@ -199,8 +197,6 @@ class Dataset:
         """
         needed = () if like is not None else tuple(settings.all_roles)
         whole, rows, notes = read_rows(source, settings, most_rows, rng, needed)
-        if len(rows) and not rows[0]:
-            refuse_units(whole, settings.all_roles, source.first_row)
         name = str(settings.target)
         labeled, target = Target.of_column(whole[name], name)
         table = whole

@@ -10,11 +10,70 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.model.contract import Column, Contract, Kind
-from qmedoid.tables.arrow import shortened
+from qmedoid.tables.arrow import ENOUGH_ROWS, shortened
 from qmedoid.tables.documents import DifferenceDict, OddCellsDict
-from qmedoid.tables.issues import EXAMPLES, NAMED_LEVELS, Issues
 from qmedoid.tables.kinds import kind_of_type
-from qmedoid.tables.number_blocks import ENOUGH_ROWS
+
+EXAMPLES = 5
+"""Cells that are shown for each column."""
+NAMED_LEVELS = 1000
+"""New levels of a column that are remembered; of more it is not known how many there are."""
+_KEPT = {"wrong_examples": EXAMPLES, "respelt_examples": EXAMPLES}
+
+
+@dataclass
+class Issues:
+    """What cells held that the training rows did not, by column; it grows from batch to batch.
+
+    Missing cells of a column that had none, of which `refused` cannot be filled in; cells with a level that neither
+    encoding nor contract know (unseen), or that the contract knows and the encoding does not (untrained); cells that
+    are not of the kind (wrong), infinite or too large (huge), or wrong as they are numbers or dates in another spelling
+    (respelt), so that it is not known what the others mean.
+
+    With `trusts_points` the decimal sign was given, so that a point in a plain number is no doubtful one; in columns of
+    `shows_points` points were seen to be decimal points.
+    """
+
+    rows: int = 0
+    columns: dict[str, OddCellsDict] = field(default_factory=dict)
+    trusts_points: bool = False
+    shows_points: set[str] = field(default_factory=set)
+
+    def column(self, name: str) -> OddCellsDict:
+        """The counts of a column."""
+        nothing: OddCellsDict = {
+            "missing": 0,
+            "refused": 0,
+            "unseen": 0,
+            "unseen_levels": [],
+            "untrained": 0,
+            "untrained_levels": [],
+            "wrong": 0,
+            "wrong_examples": [],
+            "huge": 0,
+            "respelt": 0,
+            "respelt_examples": [],
+        }
+        return self.columns.setdefault(name, nothing)
+
+    def count(self, name: str, **found: Any) -> None:
+        """Add numbers of cells of a column, and different texts, of which some are kept."""
+        known = cast("dict[str, Any]", self.column(name))
+        for what, value in found.items():
+            if isinstance(value, int):
+                known[what] += value
+            else:
+                most = _KEPT.get(what, NAMED_LEVELS)
+                if len(known[what]) < most:
+                    known[what] = list(dict.fromkeys([*known[what], *value]))[:most]
+
+    def merge(self, other: "Issues") -> None:
+        """Add what another part of the table held."""
+        self.rows += other.rows
+        self.shows_points |= other.shows_points
+        for name, issues in other.columns.items():
+            self.count(name, **issues)
+
 
 OnMismatch = Literal["error", "warn"]
 
@@ -159,8 +218,6 @@ class Difference:
             (notes if may_be_new else breaking).extend(unseen)
             if issues["untrained"]:
                 notes.append(_unseen_line(name, issues["untrained"], issues["untrained_levels"]))
-            if issues["grouped"] and not issues["respelt"]:
-                notes.append(_grouped_line(name, issues["grouped"]))
             if issues["missing"] > issues["refused"]:
                 notes.append(f"~ missing cells: {name} has {issues['missing']:,}, and had none in the training rows")
             # Where the training rows had cells to fill in as well, these are nothing new.
@@ -258,15 +315,6 @@ def _respelt_line(column: Column, issues: OddCellsDict, rows: int) -> str:
     return (
         f"~ spelling: {column.name!r} was written {spelt}, {issues['respelt']:,} of {rows:,} cells {are} not, such as "
         f"{_quoted(example)}{doubt}"
-    )
-
-
-def _grouped_line(name: str, example: str) -> str:
-    whole = example.replace(".", "")
-    return (
-        f"~ spelling: {name} is read with a decimal point, {example!r} as {float(example):g}, and the training rows "
-        f"had numbers more like {whole}: if the point parts thousands, write {whole} in the table; --decimal . says "
-        "that it is a decimal point"
     )
 
 

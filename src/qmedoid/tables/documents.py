@@ -111,7 +111,6 @@ class OddCellsDict(TypedDict):
     huge: Annotated[int, "Numbers that are infinite or too large."]
     respelt: Annotated[int, "Cells that are numbers or dates in another spelling."]
     respelt_examples: Annotated[list[str], "Some of these cells."]
-    grouped: Annotated[str | None, "A cell whose point may part thousands."]
 
 
 class DifferenceDict(TypedDict):

@@ -1,22 +1,23 @@
 """Columns of a table as the numbers that models read, by the encodings of a fit, and a summary of its columns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.geometry.row_groups import mixed
 from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels, Numbers
 from qmedoid.model.model import Model
-from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
+from qmedoid.model.training_summary import KEY_BYTES, MOST_KEPT, Hashes, HeldOutCurve, SeenRows, TrainingSummary
 from qmedoid.tables import cells
-from qmedoid.tables.issues import EXAMPLES, NAMED_LEVELS, Issues
-from qmedoid.tables.number_blocks import FEWEST_COLUMNS, MOST_ROWS, number_blocks
-from qmedoid.tables.text_types import maybe_thousands
+from qmedoid.tables.arrow import FEWEST_COLUMNS, MOST_ROWS, number_blocks
+from qmedoid.tables.difference import EXAMPLES, NAMED_LEVELS, Issues
+from qmedoid.tables.text_files import maybe_thousands
 
-HALFWAY = 1000.0**0.5
-"""Between a number and a thousand times as much, in ratios."""
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000
 """In microseconds."""
 
@@ -187,18 +188,6 @@ def count_wrong(column: Column, wrong: pa.Array, respelt: pa.Array, issues: Issu
     issues.count(column.name, wrong=len(wrong), wrong_examples=shown, respelt=len(respelt), respelt_examples=others)
 
 
-def note_grouped(issues: Issues, model: Model, grouped: Mapping[str, tuple[str, float]]) -> None:
-    """Note those columns of a table that would be more like the training rows if their points parted thousands.
-
-    Of the columns in which every point may, `grouped` has a cell and the median size.
-    """
-    for column, encoding in zip(model.contract.columns, model.encodings, strict=True):
-        if column.name in grouped and isinstance(encoding, Numbers):
-            example, size = grouped[column.name]
-            if abs(encoding.fill) > size * HALFWAY:  # not where it is NaN
-                issues.count(column.name, grouped=example)
-
-
 def training_summary(
     table: pa.Table, contract: Contract, encodings: tuple[Encoding, ...], curve: HeldOutCurve | None = None
 ) -> TrainingSummary:
@@ -234,3 +223,85 @@ def _counted(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> tupl
     is_number = cells.is_usable(values)
     levels = [(values == 0).sum(), (values == 1).sum()] if column.kind == "boolean" else []
     return int(len(values) - is_number.sum()), np.array(levels, dtype=np.intp)
+
+
+# Rows whose cells lie side by side in memory at once.
+_AT_ONCE = 2**16
+# Numbers of a table that are read once.
+_KEPT_NUMBERS = 2**23
+# What stands for a missing number; a NaN has many patterns of bits.
+_MISSING = np.iinfo(np.int64).min
+
+
+def remember_rows(model: Model, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
+    """Hashes of the rows that the fit of a model has seen, under the names of the contract; at most `most`."""
+    places = list(model.layout.used)
+    parts = _parts(tables)
+    # Of many columns reading the cells is most of the work: what is not much is kept for the second pass.
+    is_little = sum(part.num_rows for part in parts) * len(places) <= _KEPT_NUMBERS
+    kept = [_bits(model, part) for part in parts] if is_little else None
+    # The same rows in any order have the same key, and other rows another one.
+    total = np.zeros(len(places), dtype=np.uint64)
+    for bits in kept or (_bits(model, part) for part in parts):
+        total += bits.view(np.uint64).sum(axis=0, dtype=np.uint64)
+    key = blake2b(total.tobytes(), digest_size=KEY_BYTES).digest()
+    hashes = [_hashed(bits, key) for bits in kept or (_bits(model, part) for part in parts)]
+    return SeenRows.of(key, np.concatenate(hashes), most=most)
+
+
+def row_hashes(model: Model, batch: pa.RecordBatch | pa.Table) -> Hashes | None:
+    """The hash of every row by the key of a model; None where the model keeps none to compare with."""
+    return None if model.seen is None else keyed_hashes(model, batch, model.seen.key)
+
+
+def keyed_hashes(model: Model, batch: pa.RecordBatch | pa.Table, key: bytes) -> Hashes:
+    """The hash of every row by a key: equal for rows that are equal in all columns that the best model reads."""
+    hashes = [_hashed(_bits(model, part), key) for part in _parts([batch])]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *hashes])
+
+
+def _parts(tables: Sequence[pa.Table | pa.RecordBatch]) -> list[pa.Table | pa.RecordBatch]:
+    return [table.slice(start, _AT_ONCE) for table in tables for start in range(0, table.num_rows, _AT_ONCE)]
+
+
+def _hashed(bits: npt.NDArray[np.int64], key: bytes) -> Hashes:
+    """Hash of every row, from 63 bits: the cells are mixed into the key one by one (SplitMix64's finalizer)."""
+    state, step = np.frombuffer(key, dtype="<u8")
+    hashes, shifted = np.full((2, len(bits)), state)
+    for column in np.ascontiguousarray(bits.view(np.uint64).T):
+        # In place: of wide tables these calls are most of the work.
+        hashes += step
+        hashes ^= column
+        mixed(hashes, shifted)
+    # 63 bits: the files of a model hold no whole numbers below 0.
+    return (hashes >> np.uint64(1)).astype(np.int64)
+
+
+def _bits(model: Model, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64]:
+    """The cells that the best model reads as whole numbers, shape (n, columns)."""
+    names = set(batch.schema.names)
+    found = np.empty((batch.num_rows, len(model.layout.used)), dtype="<i8")
+    used = np.array(model.layout.used, dtype=np.intp)
+    numbers = np.flatnonzero(np.isin(used, plain_numbers(model.contract, model.encodings)))
+    others = np.ones(len(used), dtype=np.bool_)
+    for block, values in number_blocks(batch, [model.contract.columns[place].name for place in used[numbers]]):
+        found[:, numbers[block]], others[numbers[block]] = _of_numbers(values), False
+    for number in np.flatnonzero(others).tolist():
+        place = used[number]
+        column, encoding = model.contract.columns[place], model.encodings[place]
+        given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
+        if isinstance(encoding, Levels):
+            found[:, number] = cells.codes_as(given, column, encoding.levels)[0]
+            continue
+        values = cells.read_as(given, column).values
+        if isinstance(encoding, Dates):
+            found[:, number] = values.astype("M8[us]").astype(np.int64)
+        else:
+            found[:, number] = _of_numbers(values)
+    return found
+
+
+def _of_numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Numbers as their bits: −0.0 is 0, and all that is no number is missing."""
+    bits = (values.astype(np.float64) + 0.0).view(np.int64)
+    return np.where(np.isnan(values), _MISSING, bits)

@@ -28,11 +28,11 @@ from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Counts
 from qmedoid.model.training_summary import KEY_BYTES, Hashes, seen_in_words
 from qmedoid.spelling import did_you_mean
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.documents import ClassFiguresDict, EvaluationDict, FiguresDict, LeftOutDict, SeenDict
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.encode import keyed_hashes, row_hashes
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.row_hashes import keyed_hashes, row_hashes
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, seldom_note
 
@@ -59,7 +59,7 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
 def labeled_report(model: Model, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> EvaluationDict:
     """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`, and `SEEN`.
 
-    With the `qmedoid.tables.row_hashes.row_hashes` of the rows it says how many were seen in fitting.
+    With the `qmedoid.tables.encode.row_hashes` of the rows it says how many were seen in fitting.
     """
     known = codes >= 0
     missing, unknown, passed_over = (int((codes == code).sum()) for code in (MISSING, UNKNOWN, SEEN))

@@ -1,5 +1,6 @@
 """What the columns of a table are: numbers, categories, truth values, dates, or nothing to learn from."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,17 +12,19 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL, shortened
-from qmedoid.tables.number_blocks import ENOUGH_ROWS, number_blocks
-from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name, is_number_type
-from qmedoid.tables.sentinels import (
+from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, GROUPED, number_blocks, shortened
+from qmedoid.tables.roles import (
+    OWN_TEXT,
+    Role,
     Sentinels,
     find_sentinels,
+    id_reason,
+    is_identifier_name,
+    is_number_type,
     may_hold_sentinels,
     missing_values_note,
     with_missing_values,
 )
-from qmedoid.tables.text_types import grouped_columns, grouped_note
 
 if TYPE_CHECKING:
     from qmedoid.tables.text_kinds import Hints
@@ -435,3 +438,19 @@ def _if_nearly(n_different: int, n_given: int, what: str) -> list[str]:
         return []
     count = f"{n_different:,} different {what}s in {n_given:,} cells"
     return [f"{count}: it may name rows, and is better ignored if it does"]
+
+
+def grouped_note(name: str, example: str) -> str:
+    """What is said about a column that is read with a decimal point all the same."""
+    return (
+        f"column {name!r} is read as numbers with a decimal point: {example!r} is {float(example):g}, not "
+        f"{example.replace('.', '')}; every cell has three digits after its point, which may part thousands: "
+        "--decimal , reads it so, --decimal . says that it is a decimal point (decimal=',' or '.' in Python)"
+    )
+
+
+def grouped_columns(table: pa.Table) -> dict[str, str]:
+    """The columns of floats that the table marks as such, with a cell of each."""
+    mark = (table.schema.metadata or {}).get(GROUPED)
+    found: dict[str, str] = {} if mark is None else json.loads(mark)
+    return found

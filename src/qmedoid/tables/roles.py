@@ -1,21 +1,24 @@
-"""Column roles, and what may not be learned from: columns that number or name rows, and rows of units.
+"""Column roles, and columns that number or name the rows, from which nothing can be learned.
 
-A role is what a user says that a column is; it wins over what is guessed from the cells. Rows of units below the
-header, such as ``years,kg``, are no records.
+A role is what a user says that a column is; it wins over what is guessed from the cells.
 """
 
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array
-from qmedoid.exceptions import DataError, ParameterError, some_of, warn
+from qmedoid.arrays import Array, Flags
+from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.model.contract import Column, Kind
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
+from qmedoid.tables.documents import SentinelDict
 
 Role = Literal["category", "number", "date", "keep", "ignore"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -173,97 +176,213 @@ def _are_of_a_run(values: Array, n_rows: int) -> bool:
     return bool(spread == n or (spread <= 4 * n_rows and n * n / (2 * spread) >= _REPEATS))
 
 
-# Rows below the header that may be no records.
-_MOST = 3
-# Cells that a column has below these rows at least, and the share of them that are numbers.
-_FEWEST, _MOSTLY = 5, 0.9
-# Cells that show of most columns of texts that they are none of numbers.
-_FEW = 100
-# Roles that settle what a column is.
-_SETTLED = ("number", "category", "date", "ignore")
-# What a text has that says something, and words that say that a cell is missing: neither - nor n/a is a unit.
-_SIGNS = r"[\pL%°$€£¥]"
-_ABSENT = r"^(?i:unknown|missing|none|null|nan|na|n/a|n\.a\.|nil|not available|not known|error|undefined)$"
+FEWEST_ROWS, LEAST_SHARE = 5, 0.005
+STEPS, REACH, SPIKE = 3.0, 0.1, 3.0
+_NEXT, _STEPS = 10, 20
+"""Different values next to the one in question whose rows and whose steps are looked at; `_NEXT` must be there."""
+_FEW_OTHERS, _MOST = 20, 3
+"""Rows with other values at least, and sentinels of a column at most."""
+_CODES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 77, 88, 99, 777, 888, 999, 8888, 9999, 99999, 999999)
 
 
-def units_message(n_rows: int, texts: Mapping[str, str], first: str) -> str:
-    """What is said of rows that look like units, with texts by column; the `first` of them is called so."""
-    such = some_of([f"{text!r} in {name!r}" for name, text in texts.items()], 3)
-    name = next(iter(texts))
-    rows = f"{first} and the {'next' if n_rows == 2 else 'next two'} look" if n_rows > 1 else f"{first} looks"
-    record = "they are records" if n_rows > 1 else "it is a record"
-    return (
-        f"{rows} like units, not like {'records' if n_rows > 1 else 'a record'}: {such}, above cells that are "
-        f"numbers. Remove {'them' if n_rows > 1 else 'it'}; or, if {record}, say --number {name!r} "
-        f"(roles={{{name!r}: 'number'}} in Python), and so on: then such cells are missing"
-    )
+Sentinel: TypeAlias = tuple[float, int, float]
+"""A value that may stand for "not measured", its rows, and the nearest of all others."""
 
 
-def refuse_units(table: pa.Table, roles: Mapping[str, Role], first: str) -> None:
-    """Refuse a table that surely begins with units, and warn where it may be a record with a mistyped cell."""
-    n_rows, texts = find_units(table, roles)
-    if n_rows:
-        text = f"{units_message(n_rows, texts, first)}."
-        text = text[0].upper() + text[1:]
-        if len(texts) > 1:
-            raise DataError(text)
-        warn(text)
+class Sentinels(NamedTuple):
+    """What was found in a column of a kind, and its rows that are not missing."""
+
+    kind: Kind
+    found: tuple[Sentinel, ...]
+    n_rows: int
+    rows: str = "rows"
+
+    def as_dicts(self) -> list[SentinelDict]:
+        """Each value with its rows and the nearest other value, fit for JSON."""
+        return [
+            {"value": cell_text(value, self.kind), "rows": rows, "nearest": cell_text(nearest, self.kind)}
+            for value, rows, nearest in self.found
+        ]
+
+    def message(self, name: str) -> str:
+        """The note that ``check`` and ``fit`` print."""
+        parts, texts = [], [cell_text(value, self.kind) for value, _, _ in self.found]
+        for (value, rows, nearest), text in zip(self.found, texts, strict=True):
+            bound = cell_text(nearest, self.kind)
+            beyond = "or more" if value < nearest else "or less"
+            if self.kind == "date":
+                beyond = "or later" if value < nearest else "or earlier"
+            parts.append(f"{text} in {rows:,} of {self.n_rows:,} {self.rows}, and {bound} {beyond} in all others")
+        it, values = ("it", texts[0]) if len(texts) == 1 else ("them", " and ".join(texts))
+        options = " ".join(f"--missing {quoted(f'{name}={text}')}" for text in texts)
+        listed = ", ".join(text if self.kind == "number" else repr(text) for text in texts)
+        return (
+            f"{name!r} is {'; '.join(parts)}: {values} may mean 'not measured'. Read {it} as missing: {options} "
+            f"(in Python missing={{{name!r}: [{listed}]}})"
+        )
 
 
-def find_units(table: pa.Table, roles: Mapping[str, Role]) -> tuple[int, dict[str, str]]:
-    """With how many rows of units a table begins, none where that is a record; and texts of the first, by column.
+def quoted(text: str) -> str:
+    """A text as a shell takes it, for a command in a message."""
+    import shlex
 
-    Such a row has texts in more of the columns that hold numbers below than it has numbers, and the texts do not occur
-    again. Columns whose role settles what they are do not count.
+    return shlex.quote(text) if text.isprintable() else "…"
+
+
+def cell_text(value: float, kind: Kind) -> str:
+    """A number as it is written in a table; a date, in microseconds since 1970, in the ISO format."""
+    if kind == "date":
+        return str(np.datetime64(int(value), "us")).removesuffix("T00:00:00.000000")
+    return f"{value:.0f}" if value == np.trunc(value) and abs(value) < 2**53 else repr(float(value))
+
+
+def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
+    """Look for sentinels among the cells of a column as `cells.read` has them.
+
+    Columns both ends of which stand in few rows, as those of most do, are passed over without sorting.
     """
-    if not any(cells.is_text(field.type) for field in table.schema):
-        return 0, {}
-    texts, numbers = [dict[str, str]() for _ in range(_MOST)], _MOST * [0]
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if roles.get(name) in _SETTLED:
+    values = cells.floats(values) if kind == "date" else values
+    known = cells.is_usable(values)
+    values = values if known.all() else values[known]
+    least = _least_rows(len(values))
+    if len(values) < least + _FEW_OTHERS or not may_hold_sentinels(values[:, None])[0]:
+        return None
+    different, rows = np.unique(values.astype(np.float64), return_counts=True)
+    found = list[Sentinel]()
+    while len(found) < _MOST and (one := _of_an_end(different, rows, least, kind)) is not None:
+        found.append(one)
+        kept = different != one[0]
+        different, rows = different[kept], rows[kept]
+    # The bound that is shown is that of the cells that are left.
+    left = [(value, n, float(different[0 if value < different[0] else -1])) for value, n, _ in found]
+    return Sentinels(kind, tuple(left), len(values)) if found else None
+
+
+def _least_rows(n_rows: Any) -> Any:
+    return np.maximum(FEWEST_ROWS, np.ceil(LEAST_SHARE * n_rows)).astype(np.intp)
+
+
+def may_hold_sentinels(values: npt.NDArray[Any]) -> Flags:
+    """Which columns of a block of numbers, shape (n, k), have an end that stands in rows enough."""
+    known = cells.is_usable(values)
+    least = _least_rows(known.sum(axis=0))
+    lowest = values.min(axis=0, where=known, initial=np.inf)
+    highest = values.max(axis=0, where=known, initial=-np.inf)
+    rows = np.maximum((values == lowest).sum(axis=0), (values == highest).sum(axis=0))
+    return np.asarray(rows >= least)
+
+
+def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: Kind) -> Sentinel | None:
+    """The sentinel at one of the ends of the different values, in order, if there is one."""
+    for sign in (1.0, -1.0):
+        values, counts = (different, rows) if sign > 0 else (-different[::-1], rows[::-1])
+        if len(values) < 4 or counts[0] < least or counts[1:].sum() < _FEW_OTHERS:
             continue
-        if is_number_type(column.type):
-            for row, cell in enumerate(column.slice(0, _MOST).is_valid().to_pylist()):
-                numbers[row] += cell
-        elif cells.is_text(column.type):
-            for row, (text, is_number) in enumerate(_head_of_numbers(column)):
-                numbers[row] += is_number
-                if text is not None:
-                    texts[row][name] = text
-    n_rows = next((row for row in range(_MOST) if len(texts[row]) <= numbers[row]), _MOST)
-    return n_rows, texts[0] if n_rows else {}
+        end = sign * float(values[0])
+        is_negative = kind == "number" and sign > 0 and -end in _CODES and (values[1:] >= 0).sum() >= _NEXT
+        codes = -values[values < 0]
+        are_codes = is_negative and len(codes) <= _MOST and np.isin(codes, _CODES).all()
+        if are_codes or _is_isolated(values, counts, end, kind):
+            return end, int(counts[0]), sign * float(values[1])
+    return None
 
 
-def _head_of_numbers(column: pa.ChunkedArray) -> list[tuple[str | None, bool]]:
-    """Of the first cells of a column of numbers the text, if one is no number, and whether it is; else nothing."""
+def _is_isolated(values: Array, counts: npt.NDArray[np.intp], end: float, kind: Kind) -> bool:
+    """Whether the first of some values in order is far from the others; `end` is how the table has it."""
+    nines = kind == "number" and end > 9 and set(cell_text(end, kind)) == {"9"}
+    others, n_others = values[1:], counts[1:].sum()
+    gap = others[0] - values[0]
+    if len(others) < _NEXT:
+        return nines and bool(gap >= STEPS * (others[-1] - others[0]))
+    middle = others[np.searchsorted(np.cumsum(counts[1:]), n_others / 2.0)]
+    step = np.diff(others[:_STEPS]).max()
+    if gap < STEPS * step or gap < REACH * (middle - values[0]):
+        return False
+    return nines or bool(counts[0] < n_others and counts[0] >= SPIKE * counts[1 : 1 + _NEXT].mean())
+
+
+def check_missing(
+    origin: str, missing: Any, *, names: Collection[str] | None = None, target: str | None = None
+) -> dict[str, tuple[Any, ...]]:
+    """Values that are missing by the name of their column, with the words that name the parameter.
+
+    What is no mapping is refused, and a column that is not among `names` (None allows all) or that is the target.
+    """
+    if missing is not None and not isinstance(missing, Mapping):
+        such = "such as {'Cholesterol': [0]}"
+        raise ParameterError(f"{origin} must map column names to lists of values, {such}. Got {missing!r}.")
+    found = dict[str, tuple[Any, ...]]()
+    for name, values in (missing or {}).items():
+        if name == target:
+            raise ParameterError(
+                f"{origin} names {name!r}, which is the target: rows without a class are left out anyway."
+            )
+        if names is not None and name not in names:
+            raise ParameterError(
+                f"{origin} names {name!r}, which is not a column.{did_you_mean(name, names)} The columns are "
+                f"{some_of([repr(one) for one in names])}."
+            )
+        is_one = isinstance(values, str | bytes) or not hasattr(values, "__iter__")
+        found[name] = (values,) if is_one else tuple(values)
+        if not found[name] or any(value is None or value != value or str(value).strip() == "" for value in found[name]):
+            raise ParameterError(
+                f"{origin} must name values of {name!r} that are not missing anyway, such as 0 or -999. Got {values!r}."
+            )
+    return found
+
+
+def with_missing_values(
+    draft: Column, values: Collection[Any], given: pa.ChunkedArray, decimal: str | None, *, is_sample: bool
+) -> Column:
+    """A column with values that are missing, in the spelling of the contract.
+
+    One that its kind cannot hold must stand in the column as a text; of a sample that cannot be known.
+    """
     import pyarrow.compute as pc
 
-    from qmedoid.tables.numbers import look_like_numbers
-
-    if not _are_numbers(_texts(column.slice(_MOST, _FEW)).drop_null(), fewest=0):
-        return []
-    head = _texts(column.slice(0, _MOST))
-    are_numbers = look_like_numbers(head)
-    says = pc.and_(pc.match_substring_regex(head, _SIGNS), pc.invert(pc.match_substring_regex(head, _ABSENT)))
-    is_unit = pc.and_(pc.fill_null(says, False), pc.invert(are_numbers))
-    if pc.any(is_unit).as_py():
-        # All other cells are looked at where it matters only: that takes its time.
-        below = _texts(column.slice(_MOST)).drop_null()
-        if not _are_numbers(below, fewest=_FEWEST):
-            return []
-        is_unit = pc.and_(is_unit, pc.invert(pc.is_in(head, value_set=below.unique())))
-    parts = zip(head.to_pylist(), is_unit.to_pylist(), are_numbers.to_pylist(), strict=True)
-    return [(text if unit else None, bool(number)) for text, unit, number in parts]
+    texts = [_spelt(value, draft, decimal) for value in values]
+    for number, (value, text) in enumerate(zip(values, texts, strict=True)):
+        if text is None:
+            texts[number] = str(value).strip()
+            kind = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
+            is_there = cells.is_text(kind) and pc.any(pc.equal(cells.texts(given), texts[number])).as_py()
+            if not is_sample and not is_there:
+                examples = cells.texts(given.slice(0, 100)).drop_null().unique().to_pylist()[:3]
+                such = f", such as {', '.join(examples)}" if examples else ""
+                raise DataError(
+                    f"{value!r} cannot stand in column {draft.name!r}, which holds {_HOLDS[draft.kind]}{such}: name a "
+                    "value that is to be read as missing as it is written there."
+                )
+    return replace(draft, missing_values=tuple(dict.fromkeys(str(text) for text in texts)))
 
 
-def _texts(column: pa.ChunkedArray) -> pa.Array:
-    return cells.texts(column).cast(pa.string())
+_HOLDS = {"number": "numbers", "boolean": "truth values", "date": "dates", "category": "texts"}
 
 
-def _are_numbers(given: pa.Array, *, fewest: int) -> bool:
-    """Whether there are enough cells, and nearly all of them are numbers in any spelling."""
-    import pyarrow.compute as pc
+def _spelt(value: Any, draft: Column, decimal: str | None) -> str | None:
+    """A value as the contract has it; None where it is none of the column's kind."""
+    if hasattr(value, "isoformat"):
+        value = value.isoformat()
+    text = str(cells.as_text(pa.array([value.item() if isinstance(value, np.generic) else value]))[0].as_py()).strip()
+    if draft.kind == "category":
+        return text
+    tries = [(text, draft.spelling), (text, "")] if isinstance(value, str) else [(text, "")]
+    if draft.kind == "number" and isinstance(value, str):
+        tries.append((text, "1.234,5" if decimal == "," else "1,234.5"))
+    if draft.kind == "date":
+        tries.append((text, "yyyymmdd"))
+    for one, spelling in tries:
+        read = cells.read(pa.array([one]), draft.kind, spelling).values
+        number = float(read.astype("M8[us]").astype(np.int64)[0]) if draft.kind == "date" else float(read[0]) + 0.0
+        if not (np.isnat(read[0]) if draft.kind == "date" else not abs(number) <= cells.LARGEST):
+            return cell_text(number, draft.kind)
+    return None
 
-    from qmedoid.tables.numbers import look_like_numbers
 
-    return len(given) >= fewest and (pc.sum(look_like_numbers(given)).as_py() or 0) >= _MOSTLY * len(given)
+def missing_values_note(column: Column, given: pa.ChunkedArray, rows: str) -> str:
+    """How many cells hold a value that is read as missing."""
+    held, before = cells.without_missing_values(given, column).null_count, given.null_count
+    values = " and ".join(column.missing_values)
+    if held == before:
+        return f"column {column.name!r}: no cell is {values.replace(' and ', ' or ')}, which is read as missing"
+    return f"column {column.name!r}: {held - before:,} of {len(given):,} {rows} hold {values}, read as missing"

@@ -20,15 +20,12 @@ from qmedoid.metrics.prevalence import (
     log_odds_histogram,
     prevalence_of,
 )
-from qmedoid.model.contract import Numbers
 from qmedoid.model.model import Decisions, Model
 from qmedoid.tables.arrow import CellTypeError, without_missing
-from qmedoid.tables.difference import Difference, compare_columns
-from qmedoid.tables.encode import HALFWAY, encode_batch, note_grouped
-from qmedoid.tables.issues import Issues
+from qmedoid.tables.difference import Difference, Issues, compare_columns
+from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.novelty import NoveltyTally
-from qmedoid.tables.results import DecidedRows, ResultColumns
-from qmedoid.tables.score_settings import ScoreSettings
+from qmedoid.tables.results import DecidedRows, ResultColumns, ScoreSettings
 from qmedoid.tables.source import TableSource, open_table
 from qmedoid.tables.writing import TEXT_SUFFIXES, OnBadRow, bad_rows_sink, find_bad_rows, open_sink
 
@@ -191,12 +188,6 @@ class TableReading:
 
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
-        if self.source.is_text:
-            # What may be parted is read as 1.000 at the least: of columns of small numbers no text is looked at.
-            fills = zip(self.model.contract.columns, self.model.encodings, strict=True)
-            large = {column.name for column, one in fills if isinstance(one, Numbers) and abs(one.fill) > HALFWAY}
-            if found := large.intersection(self._plain):
-                note_grouped(self.issues, self.model, self.source.first_grouped(sorted(found)))
         self.difference = replace(self._difference, issues=self.issues)
         self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
         return self.difference

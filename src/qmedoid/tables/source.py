@@ -1,10 +1,11 @@
 """Tables in files of many formats, packed or not, one or many, read in batches of bounded memory."""
 
+import io
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,149 @@ import pyarrow as pa
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables.arrow import DECIMAL, as_category, common_type
+from qmedoid.tables.arrow import DECIMAL, as_category, common_type, first_line
 from qmedoid.tables.binary_files import BinaryFile, MemoryFile
-from qmedoid.tables.detect import SUFFIXES, Bytes, format_of_name
 from qmedoid.tables.text_files import BlockRecords, TextFile
+
+Format = Literal["csv", "parquet", "arrow", "xlsx"]
+_NAMED: dict[Format, tuple[str, ...]] = {
+    "csv": (".csv", ".tsv", ".txt"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".feather", ".arrow", ".ipc"),
+    "xlsx": (".xlsx",),
+}
+SUFFIXES = {suffix: form for form, suffixes in _NAMED.items() for suffix in suffixes}
+_COMPRESSIONS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+_FORMATS: dict[bytes, Format] = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"PK\x03\x04": "xlsx",  # what kind of a zip archive it is shows further inside
+}
+_OTHERS = re.compile(
+    rb"\xd0\xcf\x11\xe0|\xfd7zXZ\0|\xff{4}|FEA1|%PDF|SQLite format 3|\{\\rtf|(?i:<!doctype|<html|<table|<\?xml)"
+    rb"|\{\s*[\"}]|\[\s*([\[{\]]|\Z)"
+)
+"""How files begin that are sometimes given as a table: old workbooks, documents, pages, databases."""
+_HEAD = 64
+"""Bytes that identify compressions and formats."""
+_T = TypeVar("_T")
+
+
+class Bytes(io.RawIOBase):
+    """The bytes of a file or of standard input (None), without their compression.
+
+    Their format, `form`, shows in the first of them; where it does not it is a text of cells. `path` is None where the
+    bytes come only once: from standard input or a named pipe. `stored` counts what was taken, `head` is how it begins.
+    """
+
+    _is_owned = False
+
+    def __init__(self, file: Path | None) -> None:
+        super().__init__()
+        self.name = "standard input" if file is None else str(file)
+        self.path = file if file is not None and file.is_file() else None
+        try:
+            self._opened = sys.stdin.buffer if file is None else file.open("rb")
+        except OSError as error:
+            raise DataError(f"{file} cannot be opened: {error.strerror}.") from error
+        self._is_owned = file is not None
+        self.stored = self._stream = self._checked(_Counted, self._opened)
+        packing = next((name for magic, name in _COMPRESSIONS.items() if self.stored.head.startswith(magic)), None)
+        self.is_compressed = packing is not None
+        if packing is not None:
+            self._stream = self._checked(self._unpacked, packing)
+        self.head = self._stream.head
+        try:
+            self.form = self._detect_format(self.head, file)
+        except DataError:
+            self.close()
+            raise
+
+    def _unpacked(self, packing: str) -> "_Counted":
+        import pyarrow as pa
+
+        return _Counted(pa.CompressedInputStream(pa.PythonFile(self.stored, mode="r"), packing))
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into all of a buffer; into less of it only at the end."""
+        view, filled = memoryview(buffer), 0
+        while size := self._checked(self._stream.readinto, view[filled:]):
+            filled += size
+        return filled
+
+    def _detect_format(self, head: bytes, file: Path | None) -> Format:
+        found = next((name for magic, name in _FORMATS.items() if head.startswith(magic)), None)
+        if found is not None:
+            return found
+        text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if _OTHERS.match(text):
+            raise DataError(
+                f"{self.name} is of a format that is not read, such as an old workbook (.xls), a stream of Arrow, a "
+                "JSON or PDF document, a web page or a database. Save its table as CSV or Parquet."
+            )
+        claimed = None if file is None else format_of_name(file)
+        if claimed not in (None, "csv"):
+            raise DataError(f"{self.name} is not what its name says: it does not begin like a {claimed} file.")
+        return "csv"
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        return True
+
+    def again(self) -> "Bytes":
+        """The same file from its beginning; what can be read once is refused."""
+        if self.path is None:
+            raise DataError(f"{self.name} can be read once. Save it to a file to go through it again.")
+        self.close()
+        return Bytes(self.path)
+
+    def close(self) -> None:
+        """Close the file (never standard input)."""
+        if self._is_owned and not self.closed:
+            self._opened.close()
+        super().close()
+
+    def _checked(self, read: Callable[[Any], _T], given: Any) -> _T:
+        try:
+            return read(given)
+        except (OSError, EOFError, ValueError) as error:
+            raise DataError(f"{self.name} cannot be read: {first_line(error)}.") from error
+
+
+class _Counted(io.RawIOBase):
+    """A stream that counts what is taken from it, and whose first bytes can be looked at until then."""
+
+    def __init__(self, raw: Any) -> None:
+        super().__init__()
+        self._raw, self.n_taken, self.head = raw, 0, bytes(raw.read(_HEAD))
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(self.head), len(buffer))
+        if size:
+            buffer[:size], self.head = self.head[:size], self.head[size:]
+        else:
+            # One read at a time, where there is a choice: a pipe that falls silent can then be interrupted.
+            size = getattr(self._raw, "readinto1", self._raw.readinto)(buffer)
+        self.n_taken += size
+        return size
+
+    def readable(self) -> bool:
+        return True
+
+
+def format_of_name(file: Path) -> Format | None:
+    """The format that a file name claims, None if it claims none."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return SUFFIXES.get(suffixes[-1]) if suffixes else None
+
 
 TableFile: TypeAlias = TextFile | BinaryFile | MemoryFile
 
@@ -97,12 +237,6 @@ class TableSource:
         return list(dict.fromkeys(note for file in self._files for note in file.notes))
 
     @property
-    def first_row(self) -> str:
-        """Where the first row is, in words."""
-        first = self._files[0]
-        return f"{'the first row' if first.first_line is None else f'line {first.first_line}'} of {first.name}"
-
-    @property
     def bytes_read(self) -> int:
         """Bytes of the files that the last iteration has read so far."""
         return sum(file.n_taken for file in self._files)
@@ -172,7 +306,7 @@ class TableSource:
         if table is None:
             table = self.schema.empty_table()
         elif self.is_text:
-            from qmedoid.tables.text_types import infer_types
+            from qmedoid.tables.text_kinds import infer_types
 
             table = infer_types(table, self.decimal, texts)
         for name in self.declared_categories:
@@ -186,14 +320,6 @@ class TableSource:
         """Columns that all files which carry types say to be categories."""
         declared = [file.categories for file in self._files if not isinstance(file, TextFile)]
         return frozenset(self.names).intersection(*declared) if declared else frozenset()
-
-    def first_grouped(self, names: Sequence[str]) -> dict[str, tuple[str, float]]:
-        """A cell and the median size of columns in which every point may part thousands; no other shows points."""
-        files = [file for file in self._files if isinstance(file, TextFile)]
-        if self._given_decimal is not None or len(files) < len(self._files):
-            return {}
-        first, *others = (file.first_grouped(names) for file in files)
-        return {name: one for name, one in first.items() if all(name in other for other in others)}
 
     def close(self) -> None:
         """Close the files."""

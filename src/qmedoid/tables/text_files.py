@@ -4,22 +4,168 @@ Arrow has a reader for streams (``open_csv``). Cutting blocks here and parsing e
 says on which row a cell is wrong, and lets encodings be decided where they show.
 """
 
+import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from qmedoid.arrays import Codes
-from qmedoid.exceptions import DataError
-from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
-from qmedoid.tables.detect import Bytes, Dialect, decoded, detect_dialect, first_line
-from qmedoid.tables.text_types import floats_show_points, grouped_example, maybe_thousands, median_size
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, check_unique, first_line, shortened
+
+if TYPE_CHECKING:
+    from qmedoid.tables.source import Bytes
+
+DELIMITERS = (",", ";", "\t", "|")
+_RECORDS = 200
+"""Records that delimiters are judged by."""
+_COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_POINT_NUMBER = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+_POINT_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?\s*")
+# The line that says to a spreadsheet how cells are separated.
+_SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?(\r\n|\n|\r)', re.IGNORECASE)
+
+
+class Dialect(NamedTuple):
+    """How a text writes its table; `header_end` and `header_lines` are bytes and lines up to the first record.
+
+    `quoted` matches cells in quotes; its group is empty where one is not closed. With stray quotes (inside cells that
+    are not quoted), counting quotes does not show where cells end. Notes say what was adjusted.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    decimal: str
+    newline: bytes
+    header_end: int
+    header_lines: int
+    quoted: re.Pattern[bytes]
+    stray_quotes: bool
+    notes: list[str]
+
+    def mask_quoted(self, block: bytes) -> bytes:
+        """The block with all quoted cells overwritten, so that what is left of line ends ends a record."""
+        return self.quoted.sub(lambda cell: b"x" * len(cell[0]), block)
+
+
+def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decimal: str | None) -> Dialect:
+    """Detect how a table is written, from the beginning of its file (all of it, if `is_whole`).
+
+    The sample is in an encoding that contains ASCII, without a byte order mark. A delimiter or decimal sign that is
+    given is taken.
+    """
+    if not sample.strip():
+        raise DataError(f"{name} is empty: a table has a header line and rows.")
+    if b"\0" in sample:
+        raise DataError(f"{name} is not a text of one byte per letter: it has zero bytes. Save it as CSV in UTF-8.")
+    newline = b"\n" if b"\n" in sample else b"\r"
+    start = len(sample) - len(sample.lstrip(b"\r\n"))
+    if given := _SEPARATOR_LINE.match(sample, start):
+        start, delimiter = given.end(), delimiter or given[1].decode("latin-1")
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
+        raise ParameterError(f"The delimiter must be one ASCII character, not a quote or line end. Got {delimiter!r}.")
+    if decimal not in (None, ".", ","):
+        raise ParameterError(f"The decimal sign must be '.' or ','. Got {decimal!r} instead.")
+    if decimal is not None and decimal == delimiter:
+        raise ParameterError(f"The delimiter and the decimal sign cannot both be {decimal!r}.")
+    complete = sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1]
+    text, _ = decoded(complete)
+    if delimiter is None:
+        delimiter = _find_delimiter(text)
+    header = next(_records(text, delimiter, 1), None)
+    if header is None:
+        raise DataError(
+            f"{name} does not look like a table: in its first {len(sample):,} bytes there is no line end, or a name of "
+            f"more than {csv.field_size_limit():,} characters."
+        )
+    names, notes = clean_names(header, name)
+    if decimal is None:
+        decimal, more = _find_decimal(text, delimiter)
+        notes += more
+    mark = re.escape(delimiter.encode())
+    # The quote comes first: it is searched for fast.
+    quoted = re.compile(rb'"(?<![^%b\r\n]")[^"]*(?:""[^"]*)*("|\Z)' % mark)
+    end = quoted.sub(lambda cell: b"x" * len(cell[0]), sample[start:]).find(newline)
+    end = len(sample) if end < 0 else start + end + 1
+    stray = re.search(rb'"(?<=[^%b\r\n"]")"*[^%b\r\n"]' % (mark, mark), sample) is not None
+    return Dialect(names, delimiter, decimal, newline, end, sample[:end].count(newline), quoted, stray, notes)
+
+
+def decoded(text: bytes) -> tuple[str, str]:
+    """A text and its encoding: UTF-8, that of Windows, or Latin 1, in which all bytes are letters."""
+    for encoding in ("utf-8", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            return text.decode(encoding), encoding
+    return text.decode("latin-1"), "latin-1"
+
+
+def _records(text: str, delimiter: str, count: int) -> Iterator[list[str]]:
+    """The first records that are not blank, as lists of cells."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        for record in reader:
+            if record:
+                yield record
+                count -= 1
+            if count == 0:
+                return
+    except csv.Error:  # a cell longer than the module allows
+        return
+
+
+def _find_delimiter(text: str) -> str:
+    best, best_score = ",", (0.0, 1)
+    for delimiter in DELIMITERS:
+        widths = [len(record) for record in _records(text, delimiter, _RECORDS)]
+        if widths and widths[0] > 1:
+            score = (Counter(widths)[widths[0]] / len(widths), widths[0])
+            best, best_score = (delimiter, score) if score > best_score else (best, best_score)
+    return best
+
+
+def _find_decimal(text: str, delimiter: str) -> tuple[str, list[str]]:
+    """A decimal comma where there are numbers with a comma, none with a decimal point, and it does not part cells."""
+    if delimiter == ",":
+        return ".", []
+    cells = [cell for record in list(_records(text, delimiter, _RECORDS))[1:] for cell in record]
+    grouped = [cell for cell in cells if _POINT_THOUSANDS.fullmatch(cell)]
+    with_comma = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)] + [cell for cell in grouped if "," in cell]
+    pointed = any(_POINT_NUMBER.fullmatch(cell) and not _POINT_THOUSANDS.fullmatch(cell) for cell in cells)
+    if not with_comma or pointed or all(_THOUSANDS.fullmatch(cell) for cell in with_comma):
+        return ".", []
+    return ",", [f"Numbers are read with a decimal comma, as in {with_comma[0].strip()}."]
+
+
+def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
+    """Names of columns without blanks around them, made up where there are none, and what was adjusted."""
+    notes, names = [], [cell.strip() for cell in header]
+    padded = [new for new, old in zip(names, header, strict=True) if new and new != old]
+    if padded:
+        notes.append(f"Blanks around the names of {len(padded)} columns were dropped, as in {padded[0]!r}.")
+    unnamed = [place for place, found in enumerate(names) if not found]
+    for place in unnamed:
+        names[place] = f"column {place + 1}"
+    if len(unnamed) == 1:
+        notes.append(f"Column {unnamed[0] + 1} has no name; it is called {names[unnamed[0]]!r}.")
+    elif unnamed:
+        notes.append(f"{len(unnamed):,} columns have no name; they are called {names[unnamed[0]]!r} and so on.")
+    check_unique(names, name)
+    if all(re.fullmatch(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", found) for found in names):
+        notes.append(
+            f"The first line of {name} is taken as the header, but holds numbers only ({', '.join(names[:3])}, ...): "
+            "if the file has no header, add one."
+        )
+    return tuple(names), notes
+
 
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 1 << 24
@@ -34,8 +180,8 @@ _PADDED = re.compile(r"\s*0\d+\s*")
 _MAYBE_PADDED = re.compile(rb"0\d(?<![\w.:/-]0\d)")
 _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
-_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-"""Encodings by the marks that files begin with."""
+_MARK = b"\xef\xbb\xbf"
+"""What a text in UTF-8 may begin with."""
 _NULLS = [before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")]
 _Block: TypeAlias = tuple[bytes | memoryview, bool]
 """Whole records in UTF-8, there until the next block is asked for, and whether they hold quotes."""
@@ -84,7 +230,7 @@ class BlockRecords:
         return list(zip(lines.tolist(), texts, strict=True))
 
 
-def _line_ends(text: NDArray[np.uint8], dialect: Dialect) -> Codes:
+def _line_ends(text: npt.NDArray[np.uint8], dialect: Dialect) -> Codes:
     return np.flatnonzero(text == dialect.newline[0]) + 1
 
 
@@ -100,12 +246,11 @@ class TextFile:
     block: BlockRecords | None = None
     """The records that the last batch is of, until the next batch is asked for; of tolerant files."""
 
-    def __init__(self, data: Bytes, delimiter: str | None, decimal: str | None, *, tolerant: bool = False) -> None:
+    def __init__(self, data: "Bytes", delimiter: str | None, decimal: str | None, *, tolerant: bool = False) -> None:
         self.name, self.notes, self.n_taken, self._tolerant = data.name, list[str](), 0, tolerant
         self._asked, self._is_used = (delimiter, decimal), False
         self._open(data)
         self.names, self.decimal = self._dialect.names, self._dialect.decimal
-        self.first_line = self._dialect.header_lines + 1
         if bytes(self._first[0]).strip():
             self._first_rows = self._parse(self._first, self.names, {}, 0, self._dialect.header_lines)
         else:
@@ -118,26 +263,22 @@ class TextFile:
                 if any(_PADDED.fullmatch(text) for text in column.to_pylist() if text):
                     self.schema = self.schema.set(self.names.index(name), pa.field(name, pa.string()))
 
-    def _open(self, data: Bytes) -> None:
+    def _open(self, data: "Bytes") -> None:
         """Read the first part of the file, and detect how the table is written."""
-        self._data, self.close = data, data.close
-        self._encoding, mark = _announced_encoding(data.head)
-        is_wide = self._encoding.startswith("utf-16")
-        self._wide = io.TextIOWrapper(data, self._encoding, errors="replace", newline="") if is_wide else None
-        if not is_wide:
-            data.read(mark)
+        self._data, self.close, self._is_whole = data, data.close, False
+        has_mark = data.head.startswith(_MARK)
+        self._encoding = "utf-8" if has_mark else ""
+        data.read(len(_MARK) if has_mark else 0)
         self._sample = self._more(_SAMPLE)
         while not (self._is_whole or b"\n" in self._sample or b"\r" in self._sample) and self._has_room():
             self._sample += self._more(len(self._sample))
-        self._dialect = detect_dialect(self._sample, self._is_whole, self.name, *self._asked)
+        self._dialect: Dialect = detect_dialect(self._sample, self._is_whole, self.name, *self._asked)
         self._has_stray_quotes = self._dialect.stray_quotes
         self.notes += self._dialect.notes
-        self._first = self._first_records()
+        self._first: _Block = self._first_records()
         while not (self._is_whole or self._first[0]) and self._has_room():
             self._sample += self._more(len(self._sample))
             self._first = self._first_records()
-        if is_wide:
-            self.notes.append(f"{self.name} is written in UTF-16.")
 
     def _has_room(self) -> bool:
         return len(self._sample) < _LONGEST_HEADER
@@ -166,18 +307,6 @@ class TextFile:
 
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 
-    def first_grouped(self, names: Sequence[str]) -> dict[str, tuple[str, float]]:
-        """A cell and the median size of columns in which every point may part thousands; no other shows points."""
-        found = {}
-        for name in names if self.decimal == "." else ():
-            column = self._first_rows.column(name)
-            if pa.types.is_floating(column.type) and maybe_thousands(column.to_numpy()):
-                example = grouped_example(self._first_texts([name]).column(0))
-                if example is not None:
-                    found[name] = example, median_size(column.to_numpy())
-        others = [name for name in self.names if name not in found] if found else []
-        return {} if any(floats_show_points(self._first_rows.column(name)) for name in others) else found
-
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any], *, verbatim: bool = False, watched: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
@@ -199,10 +328,7 @@ class TextFile:
     def _blocks(self) -> Iterator[_Block]:
         """Blocks of whole records, without the header; blank ones are left out."""
         if self._is_used:
-            if self._data.path is None:
-                raise DataError(f"{self.name} can be read once. Save it to a file to go through it again.")
-            self.close()
-            self._open(Bytes(self._data.path))
+            self._open(self._data.again())
         self._is_used = True
         rest = self._sample[self._dialect.header_end :]
         # One piece of memory takes all blocks in turn: new memory for each would cost a fifth of the time of parsing.
@@ -210,7 +336,9 @@ class TextFile:
         size = min(max(_BLOCK, _BYTES_OF_COLUMN * len(self.names)), _LONGEST_RECORD)
         buffer, filled = _enlarged(rest, max(size, len(rest) + 1)), len(rest)
         while True:
-            buffer, filled = self._fill(buffer, filled)
+            if not self._is_whole:
+                size = self._data.readinto(memoryview(buffer)[filled:])
+                self._is_whole, filled = size < len(buffer) - filled, filled + size
             end = filled if self._is_whole else self._last_end(buffer, filled)
             if self._is_whole:
                 self._check_closed(buffer, end)
@@ -245,25 +373,10 @@ class TextFile:
             )
 
     def _more(self, size: int) -> bytes:
-        """The next bytes, in UTF-8 if they are in UTF-16; fewer only at the end."""
-        part = (self._wide or self._data).read(size)
+        """The next bytes; fewer only at the end."""
+        part: bytes = self._data.read(size)
         self._is_whole = len(part) < size
-        return part.encode() if isinstance(part, str) else part
-
-    def _fill(self, buffer: bytearray, filled: int) -> tuple[bytearray, int]:
-        """Read on into what is free of the buffer."""
-        free = len(buffer) - filled
-        if self._is_whole:
-            return buffer, filled
-        if self._wide is None:
-            size = self._data.readinto(memoryview(buffer)[filled:])
-            self._is_whole = size < free
-            return buffer, filled + size
-        part = self._more(free // 2 + 1)
-        if len(part) > free:
-            buffer = _enlarged(buffer, filled + 2 * len(part))
-        buffer[filled : filled + len(part)] = part
-        return buffer, filled + len(part)
+        return part
 
     def _last_end(self, text: bytes | bytearray, size: int) -> int:
         """The end of the last whole record among the first bytes of a text.
@@ -282,7 +395,7 @@ class TextFile:
         """The block in UTF-8. The first block that is not plain ASCII decides what the encoding is."""
         if b"\0" in block:
             raise DataError(f"{self.name} has zero bytes in its text: it is damaged, or not a table.")
-        if block.isascii() or self._wide is not None:
+        if block.isascii():
             return block
         if not self._encoding:
             text, self._encoding = decoded(block)
@@ -305,7 +418,7 @@ class TextFile:
         verbatim: bool = False,
     ) -> pa.Table:
         """The rows of a block; in a tolerant file without those that are malformed, by place in the block."""
-        from pyarrow import csv
+        from pyarrow import csv as arrow_csv
 
         text, has_quotes = block
         bad = self._malformed = dict[int, str]()
@@ -316,7 +429,7 @@ class TextFile:
 
         handler = pass_over if self._tolerant else None
         sign = self._dialect.delimiter
-        parsing = csv.ParseOptions(delimiter=sign, newlines_in_values=has_quotes, invalid_row_handler=handler)
+        parsing = arrow_csv.ParseOptions(delimiter=sign, newlines_in_values=has_quotes, invalid_row_handler=handler)
         converted = {
             "column_types": {name: types[name] for name in columns if name in types},
             "null_values": _NULLS,
@@ -325,12 +438,12 @@ class TextFile:
         }
 
         def parsed(size: int, n_columns: int) -> pa.Table:
-            reading = csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
+            reading = arrow_csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
             bad.clear()
             found = dict[str, pa.ChunkedArray]()
             for start in range(0, max(len(columns), 1), n_columns):
-                wanted = csv.ConvertOptions(include_columns=list(columns[start : start + n_columns]), **converted)
-                table = csv.read_csv(pa.BufferReader(text), reading, parsing, wanted)
+                wanted = arrow_csv.ConvertOptions(include_columns=list(columns[start : start + n_columns]), **converted)
+                table = arrow_csv.read_csv(pa.BufferReader(text), reading, parsing, wanted)
                 found.update(zip(table.column_names, table.columns, strict=True))
             return table if len(columns) <= n_columns else pa.table(found)
 
@@ -391,13 +504,21 @@ def _enlarged(content: bytes | bytearray, size: int) -> bytearray:
     return buffer
 
 
-def _announced_encoding(head: bytes) -> tuple[str, int]:
-    """The encoding that the first bytes announce (empty if they do not), and the length of their byte order mark."""
-    for mark, encoding in _MARKS.items():
-        if head.startswith(mark):
-            return encoding, len(mark)
-    # Latin text in two bytes per letter has every other byte 0, with or without a mark.
-    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
-        if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
-            return encoding, 0
-    return "", 0
+_FEW = 256
+"""Cells that show of most columns what they are not."""
+
+
+def maybe_thousands(values: npt.NDArray[Any]) -> bool:
+    """Whether floats may be whole numbers whose thousands were parted by points, as 1.275 and 935; NaN is missing.
+
+    The first values tell of most columns that they are none. The texts say more: see `numbers.may_be_thousands`.
+    """
+    return len(values) > 0 and _in_thousands(values[:_FEW]) and _in_thousands(values)
+
+
+def _in_thousands(values: npt.NDArray[Any]) -> bool:
+    sizes = np.abs(values[~np.isnan(values)].astype(np.float64))
+    fractions = sizes[sizes != np.trunc(sizes)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_odd = np.abs(1000 * fractions - np.rint(1000 * fractions)) > 1e-6
+    return not (is_odd.any() or (sizes >= 1000).any() or (fractions < 1).any())

@@ -20,8 +20,8 @@ from qmedoid.model.storage.atomic import atomic_file, would_be_lost
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import as_text
+from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import count_wrong, read_column
-from qmedoid.tables.issues import Issues
 from qmedoid.tables.source import TableSource, find_files, open_table
 
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qmedoid.estimators import _refiner, _training
+from qmedoid.estimators import _training, refining
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.model.storage import checkpoints
 
@@ -78,7 +78,7 @@ def in_a_child(work):
 
 def main(folder, optimizer, kills):
     choose = random.Random(optimizer)
-    for module in (_training, _refiner):
+    for module in (_training, refining):
         module.CheckpointFolder = functools.partial(checkpoints.CheckpointFolder, every=7)
 
     def complete(name, checkpoint):

@@ -154,7 +154,7 @@ def spoilt_contents(model, described, arrays):
 
 
 OPTIONAL = ("cut", "target", "asked", "prevalence", "parent", "counts", "far", "curve", "days", "neighbors", "inner",
-            "refinement", "recalibration", "margin_of", "shift",
+            "refinement", "records", "recalibration", "margin_of", "shift",
             "operating", "seen", "novelty", "training")  # fmt: skip
 
 

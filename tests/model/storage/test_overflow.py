@@ -11,7 +11,7 @@ from spoilt_files import Spoilt
 import qmedoid
 from qmedoid import MedoidClassifier
 from qmedoid.exceptions import QMedoidError
-from qmedoid.explain.decision import explain
+from qmedoid.explain.explaining import explain
 from qmedoid.model.storage.model_file import load_model, save_model
 
 # One of every method, calibration, read-out and policy.

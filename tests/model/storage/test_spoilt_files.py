@@ -12,7 +12,6 @@ import spoilt_files as spoilt
 from sample_models import all_models, random_columns, same
 
 from qmedoid.exceptions import ModelError
-from qmedoid.model.storage.archive import CARD
 from qmedoid.model.storage.model_file import load_model, save_model
 
 MODELS = all_models()
@@ -88,7 +87,7 @@ def test_forged_headers_and_manifests_are_always_refused(file, checker, tmp_path
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
     for what, content in chain(spoilt.forged_headers(file), spoilt.forged_manifests(file)):
         assert checker.load(what, content) is None, what
-    assert checker.count > 120
+    assert checker.count > 100
     assert not Path("exploded").exists()  # what a pickle would have made
     same(checker.load("nothing", file.content), MODELS["selective"])
 
@@ -119,11 +118,8 @@ def load_bytes(path, content):
 
 
 def test_entry_that_is_damaged_is_named(file, tmp_path):
-    with pytest.raises(ModelError, match=r"cannot be read: card\.md: its contents do not match its size and SHA-256"):
-        load_bytes(tmp_path, file.with_entries({CARD: b"another card"}))
-    flipped = file.content.replace(b"# Saved model", b"# saved model")
-    with pytest.raises(ModelError, match=r"cannot be read: card\.md: its header is not the one of these contents"):
-        load_bytes(tmp_path, flipped)
+    with pytest.raises(ModelError, match="an entry, a header or the directory is damaged"):
+        load_bytes(tmp_path, file.content.replace(b"# Saved model", b"# saved model"))
     with pytest.raises(ModelError, match=r"its end is missing or damaged\. Save it again, or restore the file"):
         load_bytes(tmp_path, file.content[:-1])
     with pytest.raises(ModelError, match="it is not a file that save wrote"):
@@ -133,9 +129,9 @@ def test_entry_that_is_damaged_is_named(file, tmp_path):
 
 
 def test_file_of_another_format_says_what_to_do(file, tmp_path):
-    for number in (1, 2, 17):
-        later = file.content.replace(b"model, format 3,", f"model, format {number},".encode())
-        with pytest.raises(ModelError, match=rf"has format {number}, and this version .* reads format 3\. .*pip"):
+    for number in (1, 3, 17):
+        later = file.content.replace(b"model, format 4,", f"model, format {number},".encode())
+        with pytest.raises(ModelError, match=rf"has format {number}, and this version .* reads format 4\. .*pip"):
             load_bytes(tmp_path, later)
 
 
@@ -204,12 +200,12 @@ def test_array_error_names_the_array(request, tmp_path, model, name, position, v
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        (("format",), 1, r"manifest\.json: format must be 3"),
         (("versions", "numpy"), 2, "versions must give a text or null for each of"),
         (("versions", "numpy "), "2", "versions must give a text or null for each of"),
-        (("entries", "rows.json", "bytes"), 2**28, r"rows\.json: its contents do not match its size and SHA-256"),
-        (("entries", "other"), {}, "entries must list"),
-        (("parts",), [], "weights must be one for each of 0 parts"),
+        (("records",), [{"a": 1}], "records must be 2 rows of the same columns, one for each medoid"),
+        (("records", 0), {"a": 1}, "records must be 2 rows of the same columns, one for each medoid"),
+        (("records", 1, "amount"), [1], "records must hold texts, numbers, truth values and null"),
+        (("parts",), [], "it holds the unknown array 'parts"),
         (("parts", 0, "type"), "nearest ", r"type must be one of \['circuit', 'comparisons', 'evidence', 'nearest', "),
         (("parts", 0, "type"), "evidence", "lacks 'n_classes'|has the unknown field 'signed'"),
         (("refinement",), None, "unknown array 'refinement"),
@@ -218,7 +214,7 @@ def test_array_error_names_the_array(request, tmp_path, model, name, position, v
         (("novelty",), None, "unknown array 'novelty"),
         (("training",), None, "unknown array 'training"),
         (("training", "curve"), None, "unknown array 'training"),
-        (("decision", "priors"), None, r"decision: shift\.log_ratios must be those from priors"),
+        (("decision", "priors"), None, "it holds the unknown array 'decision.priors'"),
         (("decision", "probabilistic"), False, "priors belong to probabilities"),
         (("decision", "classes"), ["a"], r"'decision\.priors' must hold float64 of shape \(1\), not"),
         (("decision", "classes"), ["a", "a"], "has a label twice"),

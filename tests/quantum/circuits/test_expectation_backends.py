@@ -1,4 +1,4 @@
-"""Backends of the variational circuit: one template for all weights, one stream of draws, samplers and estimators."""
+"""Backends of the variational circuit: one template for all weights, one stream of draws."""
 
 import warnings
 
@@ -8,16 +8,14 @@ import pytest
 pytest.importorskip("qiskit")
 
 from qiskit.circuit import Parameter
-from qiskit.primitives import BackendSamplerV2, StatevectorEstimator, StatevectorSampler
+from qiskit.primitives import BackendSamplerV2, StatevectorSampler
 from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit.transpiler import generate_preset_pass_manager
 
-from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.exceptions import ModelError
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.methods.variational.model import exact_expectations
-from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
-from qmedoid.quantum import EstimatorExpectations, SamplerExpectations, SamplerSwapTest
-from qmedoid.quantum.circuits.backends import z_strings
+from qmedoid.quantum import SamplerExpectations, SamplerSwapTest
 
 
 def random_case(ansatz, seed=0, rows=2):
@@ -106,74 +104,11 @@ def test_pass_managers_that_add_parameters_are_refused():
         SamplerExpectations(shots=5, seed=0, pass_manager=Adding())(ansatz, [[0.0]], [[0.0]], np.eye(2))
 
 
-# --- estimators -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_qubits", [1, 2, 4])
-def test_strings_have_the_eigenvalues_of_the_observables(n_qubits):
-    values = np.random.default_rng(n_qubits).normal(size=(3, 2**n_qubits))
-    values[2] = 0.0
-    for want, string in zip(values, z_strings(values), strict=True):
-        np.testing.assert_allclose(np.diag(string.to_matrix()), want, atol=1e-14)
-    # A read-out by strings has one term for each.
-    assert [len(one) for one in z_strings(make_readout("strings", 3, 2).observables)] == [1] * 7
-
-
-@pytest.mark.parametrize("kind", READOUT_KINDS)
-def test_estimator_gives_the_values_of_the_simulator(kind):
-    ansatz = Ansatz(3, 2, 2)
-    rotations, inputs = random_case(ansatz, rows=5)
-    observables, seen = make_readout(kind, 3, 2).observables, []
-    backend = EstimatorExpectations(
-        precision=1e-9, seed=0, rows_per_job=2, on_job=lambda *args: seen.append(args)
-    )  # fmt: skip
-    want = exact_expectations(ansatz, rotations, inputs, observables)
-    np.testing.assert_allclose(backend(ansatz, rotations, inputs, observables), want, rtol=0, atol=1e-7)
-    assert seen == [(2, 5), (4, 5), (5, 5)]
-    assert backend(ansatz, rotations, inputs[:0], observables).shape == (0, len(observables))
-
-
-def test_estimator_is_as_precise_as_asked_and_goes_on_drawing():
-    ansatz = Ansatz(1, 1, 1)
-    backend = EstimatorExpectations(precision=0.02, seed=1)
-    z = np.array([[1.0, -1.0]])
-    first, second = (backend(ansatz, [[0.4]], np.full((400, 1), 0.3), z)[:, 0] for _ in range(2))
-    assert not np.array_equal(first, second)
-    assert first.std() == pytest.approx(0.02, rel=0.2)
-
-
-def test_estimators_find_the_qubits_of_a_rewritten_circuit(machine):
-    from qiskit.transpiler import CouplingMap
-
-    machine = GenericBackendV2(num_qubits=4, noise_info=False, seed=1, coupling_map=CouplingMap.from_line(4))
-    passes = generate_preset_pass_manager(
-        optimization_level=1, backend=machine, seed_transpiler=1, initial_layout=[2, 3, 1]
-    )
-    ansatz = Ansatz(3, 3, 2)
-    rotations, inputs = random_case(ansatz)
-    observables = make_readout("strings", 3, 2).observables
-    backend = EstimatorExpectations(
-        estimator=StatevectorEstimator(seed=np.random.default_rng(0)), precision=1e-9, pass_manager=passes
-    )
-    want = exact_expectations(ansatz, rotations, inputs, observables)
-    np.testing.assert_allclose(backend(ansatz, rotations, inputs, observables), want, rtol=0, atol=1e-7)
-
-
-def test_parameters_of_the_estimator_backend():
-    with pytest.raises(ParameterError, match="'precision' parameter of EstimatorExpectations must be a number above 0"):
-        EstimatorExpectations(precision=0.0, seed=0)
-    with pytest.raises(ParameterError, match="'rows_per_job' parameter of EstimatorExpectations must be an int >= 1"):
-        EstimatorExpectations(rows_per_job=0, seed=0)
-    for wrong in ({}, {"seed": 0, "estimator": StatevectorEstimator()}):
-        with pytest.raises(ParameterError, match="takes a 'seed' for its default estimator"):
-            EstimatorExpectations(**wrong)
-
-
-# --- samplers and estimators of a runtime service --------------------------------------------------------------------
+# --- samplers of a runtime service ---------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_options_of_a_runtime_sampler_and_estimator_are_left_to_it():
+def test_options_of_a_runtime_sampler_are_left_to_it():
     runtime = pytest.importorskip("qiskit_ibm_runtime")
     fake = pytest.importorskip("qiskit_ibm_runtime.fake_provider").FakeManilaV2()
     ansatz = Ansatz(2, 2, 1)
@@ -186,13 +121,6 @@ def test_options_of_a_runtime_sampler_and_estimator_are_left_to_it():
     # Shots, and a few percent of noise.
     np.testing.assert_allclose(drawn, want, rtol=0, atol=0.15)
     assert sampler.options.twirling.enable_gates
-    estimator = runtime.EstimatorV2(mode=fake, options={"resilience": {"zne_mitigation": True}})
-    z = make_readout("strings", 2, 2).observables
-    found = EstimatorExpectations(estimator=estimator, precision=0.03, pass_manager=passes)(
-        ansatz, rotations, inputs, z
-    )
-    np.testing.assert_allclose(found, exact_expectations(ansatz, rotations, inputs, z), rtol=0, atol=0.3)
-    assert estimator.options.resilience.zne_mitigation
 
 
 def test_a_sampler_that_is_passed_is_used_as_it_is():

@@ -1,4 +1,4 @@
-"""Exported circuits alone: QPY, OpenQASM 3 and OpenQASM 2 give the model's probabilities and distances without it.
+"""Exported circuits alone: QPY and OpenQASM 3 give the model's probabilities and distances without it.
 
 What reads them here knows Qiskit and NumPy and nothing of the package: it follows the steps that the documentation
 lists (docs/circuits.md).
@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("qiskit", reason="needs the extra quantum")
 
-from qiskit import qasm2, qasm3, qpy
+from qiskit import qasm3, qpy
 from qiskit.quantum_info import Pauli, Statevector
 from tests.model.storage.sample_models import all_models
 
@@ -27,11 +27,11 @@ from qmedoid import (
 )
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.quantum import export_circuit, qasm2_text, qasm_text, qpy_bytes
+from qmedoid.quantum import export_circuit, qasm_text, qpy_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore::qiskit.exceptions.ExperimentalWarning")
 
-FORMS = ("qpy", "qasm", "qasm2")
+FORMS = ("qpy", "qasm")
 MODELS = all_models()
 # 2·p1 of some 64 amplitudes, each the product of up to five rotations.
 S_ERROR = 1e-14
@@ -42,9 +42,7 @@ QUICK = {"n_steps": 6, "n_seeds": 1, "n_reps": 2, "cv": 2, "random_state": 0}
 
 
 def written(circuit, form):
-    if form == "qpy":
-        return qpy_bytes(circuit)
-    return {"qasm": qasm_text, "qasm2": qasm2_text}[form](circuit)
+    return qpy_bytes(circuit) if form == "qpy" else qasm_text(circuit)
 
 
 def read(content, form):
@@ -53,8 +51,7 @@ def read(content, form):
         (circuit,) = qpy.load(io.BytesIO(content))
         return circuit, circuit.metadata["qmedoid"]
     (line,) = [line for line in content.splitlines() if line.startswith("// qmedoid: ")]
-    circuit = qasm3.loads_experimental(content) if form == "qasm" else qasm2.loads(content, strict=True)
-    return circuit, json.loads(line.removeprefix("// qmedoid: "))
+    return qasm3.loads_experimental(content), json.loads(line.removeprefix("// qmedoid: "))
 
 
 def state_of(circuit):
@@ -186,7 +183,7 @@ def test_open_inputs_are_computed_from_features_by_what_the_file_says(fitted):
     assert open_one["readout"] == of_record["readout"]
 
 
-def test_three_files_of_a_record_hold_the_same_gates_and_the_same_description(fitted):
+def test_both_files_of_a_record_hold_the_same_gates_and_the_same_description(fitted):
     _, saved, X = fitted
     circuit = saved.circuit(X, 3, which="variational", measure=True)
     gates = [(one.operation.name, *map(float, one.operation.params)) for one in circuit.data]
@@ -347,21 +344,6 @@ def test_open_swap_test_is_a_template_of_the_longest_vectors():
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
-
-
-def test_openqasm_2_needs_a_record():
-    for which in ("variational", "swap-test"):
-        circuit = export_circuit(MODELS["variational"], which)
-        with pytest.raises(ParameterError, match=r"OpenQASM 2 has no open angles.*bind them to a record"):
-            qasm2_text(circuit)
-        assert "input float[64]" in qasm_text(circuit)
-
-
-def test_openqasm_2_knows_only_the_gates_of_these_circuits():
-    circuit = export_circuit(MODELS["circuit"], record=random_records(MODELS["circuit"], 1)[0])
-    circuit.delay(10, 0)
-    with pytest.raises(ParameterError, match="'delay' has no form in OpenQASM 2"):
-        qasm2_text(circuit)
 
 
 def test_wrong_requests_say_what_to_ask_for():

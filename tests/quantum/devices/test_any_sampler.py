@@ -331,15 +331,14 @@ class Tagged:
 
 def test_jobs_are_found_by_their_key_unless_they_failed():
     device = Device()
-    assert device.fetch("id") is None
-    assert device.find("a") is None
+    assert device.find("id", "a") is device.find("", "a") is None
     device.backend = type("Backend", (), {})()
     device.backend.service = OneTagged(Tagged("a", "1", failed=True), Tagged("b", "2"), Tagged("a", "3"))
-    assert device.find("a").name == "3"
-    assert device.find("c") is None
-    assert device.fetch("2").tag == "b"
+    assert device.find("", "a").name == "3"
+    assert device.find("", "c") is None
+    assert device.find("2", "a").tag == "b"
     device.backend.service = OneTagged(Tagged("a", "1", failed=True))
-    assert device.find("a") is None
+    assert device.find("", "a") is None
     assert not has_failed(Tagged("a", "1", broken=True))  # a service that does not answer has said nothing
     assert not has_failed(object())
 

@@ -17,7 +17,7 @@ from qmedoid.geometry.overlap import pair_overlaps
 from qmedoid.quantum import Device
 from qmedoid.quantum.circuits.compact_swap import FORMS, form_named
 from qmedoid.quantum.devices import packs as packing
-from qmedoid.quantum.devices.quality import LIMITS, Quality
+from qmedoid.quantum.devices.packs import LIMITS, Quality
 from qmedoid.quantum.devices.sampling import CircuitBatch
 
 INTERFERENCE = form_named("interference")

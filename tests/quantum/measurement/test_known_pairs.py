@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
-from qmedoid.geometry.overlap import pair_overlaps
 from qmedoid.quantum import Device, MeasurementSettings, make_plan
 from qmedoid.quantum.measurement.recorder import Decided
 
@@ -12,12 +11,12 @@ from qmedoid.quantum.measurement.recorder import Decided
 def known_of(X, Y, register):
     """Tests of a measurement, and the circuits of its known pairs."""
 
-    def decide(swap_test, rows):
-        scores = swap_test(X[rows], Y).overlap
+    def decide(swap_test):
+        scores = swap_test(X, Y).overlap
         return Decided(scores.argmax(axis=1), scores, scores.max(axis=1), None)
 
     settings = MeasurementSettings(register=register, shots=64, circuits_per_job=50, calibration_circuits=16)
-    plan = make_plan(decide, len(X), Device(n_qubits=12), settings)
+    plan = make_plan(decide, Device(n_qubits=12), settings)
     parts = [batch for job in plan.jobs for batch in job.batches if batch.known is not None]
     assert parts
     return plan.tests, parts
@@ -48,14 +47,3 @@ def test_tests_of_one_overlap_are_helped_as_well():
     x, _ = pairs(1)
     _, parts = known_of(np.tile(x, (40, 1)) * np.arange(1.0, 41.0)[:, None], -x, "group")
     assert all(part.known.std() > 0.05 for part in parts)
-
-
-@pytest.mark.parametrize("n_records", [1, 10])
-def test_directions_are_those_of_the_known_overlaps(n_records):
-    """Vectors of equal lengths have the overlap (1 − cos) / 2."""
-    rng = np.random.default_rng(2)
-    unit = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in rng.standard_normal((2, n_records, 4))]
-    _, parts = known_of(unit[0], np.concatenate([unit[1], unit[0][:1]]), "group")
-    for part in parts:
-        found = pair_overlaps(*part.directions)
-        np.testing.assert_allclose(found, part.known.ravel(), atol=1e-12)

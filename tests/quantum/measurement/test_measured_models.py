@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 import qmedoid
 from model_kinds import MODEL_KINDS, exported
 from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, SavedModel, VariationalClassifier
-from qmedoid.exceptions import ContractError, ModelError, ParameterError
+from qmedoid.exceptions import ContractError, DataError, ModelError, ParameterError
 from qmedoid.quantum.measurement.result import joined
 
 
@@ -160,5 +160,7 @@ def test_settings_are_checked_before_anything_is_planned():
         model.measurement_plan(table, refine="never")
     with pytest.raises(TypeError, match="shot"):
         model.measurement_plan(table, shot=5)
+    with pytest.raises(DataError, match="at least one row"):
+        model.measurement_plan(table.slice(0, 0))
     with pytest.raises(ParameterError, match="'backend'"):
         model.measurement_plan(table, 7)

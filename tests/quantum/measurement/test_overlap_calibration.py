@@ -5,7 +5,6 @@ import pytest
 from scipy.special import chdtrc
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
-from qmedoid.exceptions import ModelError
 from qmedoid.quantum.circuits.compact_swap import FORMS, form_named
 from qmedoid.quantum.measurement.calibration import Readings, estimated, fit_lines, guessed_lines
 
@@ -18,8 +17,7 @@ def read(rng, form, overlaps, positions, lines, shots, excess=0.0):
     scatter = excess * rng.standard_normal(len(overlaps))
     expected = intercepts[positions] + slopes[positions] * overlaps + scatter
     ones = rng.binomial(shots, np.clip(form.chance(expected), 0.0, 1.0))
-    counted = np.full(len(overlaps), float(shots))
-    return Readings(form.overlap(ones / shots), counted, positions, form.slope, form.at_zero)
+    return Readings(form.overlap(ones / shots), float(shots), positions, form.slope, form.at_zero)
 
 
 def known_pairs(rng, n_positions, n_circuits):
@@ -58,7 +56,7 @@ def test_shots_have_the_variance_that_is_stated(form, overlap):
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_no_ones_and_all_ones_have_an_error_above_zero(form):
     overlaps = form.overlap([0.0, 1.0])
-    readings = Readings(overlaps, np.full(2, 100.0), np.zeros(2, dtype=np.intp), form.slope, form.at_zero)
+    readings = Readings(overlaps, 100.0, np.zeros(2, dtype=np.intp), form.slope, form.at_zero)
     least = form.slope**2 * 0.4 / 100**2
     assert (readings.variances > least).all()
     assert (readings.variances < 2 * least).all()
@@ -156,13 +154,14 @@ def test_drawn_overlaps_have_the_stated_errors_and_those_of_a_line_in_common(by_
     np.testing.assert_allclose(covariance, expected, atol=0.04 * np.diag(expected).max())
 
 
-def test_pairs_of_one_overlap_tell_no_line():
+def test_pairs_of_one_overlap_show_a_shift_alone():
     rng = np.random.default_rng(8)
-    for overlaps in (np.zeros(0), np.array([0.3]), np.full(20, 0.3)):
-        positions = np.zeros(len(overlaps), dtype=np.intp)
-        readings = read(rng, INTERFERENCE, overlaps, positions, one_line(1, 0.0, 1.0), 100)
-        with pytest.raises(ModelError, match="tells no line"):
-            fit_lines(readings, overlaps, 1)
+    for n in (1, 20):
+        overlaps, positions = np.full(n, 0.3), np.zeros(n, dtype=np.intp)
+        lines = fit_lines(read(rng, INTERFERENCE, overlaps, positions, one_line(1, 0.1, 1.0), 4096), overlaps, 1)
+        assert lines.slopes[0] == pytest.approx(1.0, abs=0.01)
+        assert lines.at(np.array([0.3]), positions[:1]) == pytest.approx(0.4, abs=0.03)
+        assert np.sqrt(lines.covariances[0, 1, 1]) == pytest.approx(0.5, rel=0.01)
 
 
 def test_position_without_different_pairs_shares_the_line_of_all():

@@ -15,8 +15,8 @@ from toy_deciders import toy_plan, toy_table
 from qmedoid.exceptions import ModelError
 from qmedoid.quantum import BlockSampler, Device
 from qmedoid.quantum.circuits.compact_swap import FORMS
-from qmedoid.quantum.measurement.errors import decided_errors
 from qmedoid.quantum.measurement.recorder import Decided
+from qmedoid.quantum.measurement.result import decided_errors
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,6 @@ class CountedShots:
         {"calibrate": True, "circuits_per_job": 3, "calibration_circuits": 6},
         {"register": "group", "calibrate": True, "circuits_per_job": 5},
         {"register": "paper", "circuits_per_job": 10},
-        {"shots": "auto", "budget": 700, "calibrate": True, "circuits_per_job": 7},
     ],
     ids=str,
 )
@@ -76,7 +75,7 @@ def test_errors_of_linear_margins_are_those_of_the_formula(circuit):
     of_test = plan.settings.form.slope**2 * chance * (1.0 - chance) / 1000
     z = (X**2).sum(axis=1)[:, None] + (medoids**2).sum(axis=1)
     weights = 2.0 * z / 2  # two medoids of each class
-    expected = np.sqrt(np.sum(weights**2 * of_test[plan.blocks[0][2][0][2][..., 0]], axis=1))
+    expected = np.sqrt(np.sum(weights**2 * of_test[plan.calls[0][2][..., 0]], axis=1))
     np.testing.assert_allclose(plan.expected_errors.margins, expected, rtol=0.08)
     np.testing.assert_allclose(plan.run().errors.margins, expected, rtol=0.2)
 

@@ -13,10 +13,9 @@ def by_mean_square(X: Array, medoids: Array, classes: Array, biases: Array | Non
     n_classes = int(classes.max()) + 1
     added = np.zeros(n_classes) if biases is None else biases
 
-    def decide(swap_test, rows):
-        records = X[rows]
-        z = row_norms(records)[:, None] ** 2 + row_norms(medoids) ** 2
-        squares = 2.0 * z * swap_test(records, medoids).overlap
+    def decide(swap_test):
+        z = row_norms(X)[:, None] ** 2 + row_norms(medoids) ** 2
+        squares = 2.0 * z * swap_test(X, medoids).overlap
         scores = added - np.stack([squares[:, classes == c].mean(axis=1) for c in range(n_classes)], axis=1)
         ranked = np.sort(scores, axis=1)
         margins = scores[:, 1] - scores[:, 0] if n_classes == 2 else ranked[:, -1] - ranked[:, -2]
@@ -40,4 +39,4 @@ def toy_plan(backend=None, *, table=None, n_qubits: int = 7, device_seed: int = 
     X, medoids, classes = toy_table() if table is None else table
     device = backend if isinstance(backend, Device) else Device(backend, n_qubits=n_qubits, seed=device_seed)
     chosen = MeasurementSettings(**{"calibrate": False, "draws": 16} | settings)
-    return make_plan(by_mean_square(X, medoids, classes), len(X), device, chosen)
+    return make_plan(by_mean_square(X, medoids, classes), device, chosen)

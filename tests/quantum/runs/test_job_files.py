@@ -85,22 +85,19 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_and_foreign_counts_are_set_aside_with_a_note(files, plan, counts, damage):
+def test_damaged_and_foreign_counts_are_not_used_and_replaced(files, plan, counts, damage):
     job = plan.jobs[0]
     files.keep(plan.jobs[1], run(plan.device, plan.jobs[1].batches, seed=[1]))
     (other,) = files.path.iterdir()
     files.keep(job, counts)
     (file,) = {*files.path.iterdir()} - {other}
     file.write_bytes(DAMAGE[damage](file.read_bytes(), other.read_bytes()))
-    with pytest.warns(QMedoidWarning, match=r"counts of job 0 .* cannot be used .* moved to set-aside/1-00000"):
+    with pytest.warns(
+        QMedoidWarning, match=r"counts of job 0 .* cannot be used .* run again, and the file is replaced"
+    ):
         assert files.counts(job) is None
-    assert not file.exists()
-    assert len([*(files.path / "set-aside").iterdir()]) == 1
     files.keep(job, counts)
     assert files.counts(job) is not None
-    file.write_bytes(b"once more")
-    with pytest.warns(QMedoidWarning, match=r"set-aside/2-00000"):
-        assert files.counts(job) is None
 
 
 def test_counts_that_cannot_be_are_not_used(files, plan, counts):

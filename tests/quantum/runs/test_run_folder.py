@@ -51,7 +51,7 @@ def test_run_writes_what_it_showed(tmp_path):
     plan = result.plan
     assert sent == [job.number for job in plan.jobs]
     assert {one.name for one in (tmp_path / "run").iterdir()} == {
-        ".lock", "run.json", "circuits", "jobs", "records.csv", "summary.json", "report.html",
+        ".lock", "run.json", "circuits", "jobs", "records.csv", "summary.json",
     }  # fmt: skip
     with (tmp_path / "run" / "records.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -13,21 +13,21 @@ def decider(n_records=6, n_columns=3, seed=0):
     rng = np.random.default_rng(seed)
     records, medoids = rng.normal(size=(n_records, n_columns)), rng.normal(size=(2, n_columns))
 
-    def decide(swap_test, rows):
-        scores = -4.0 * swap_test(records[rows], medoids).overlap
+    def decide(swap_test):
+        scores = -4.0 * swap_test(records, medoids).overlap
         margins = scores[:, 1] - scores[:, 0]
         positive = 1.0 / (1.0 + np.exp(-margins))
         probabilities = np.stack([1.0 - positive, positive], axis=1)
         return Decided((margins > 0).astype(np.intp), scores, margins, probabilities)
 
-    return decide, n_records
+    return decide
 
 
 def toy_plan(device=None, *, n_records=6, n_columns=3, seed=0, classes=CLASSES, **settings):
     """A plan of several jobs; by default on an exact simulator of four qubits, a circuit in each job."""
     asked = {"shots": 16, "circuits_per_job": 1, "calibration_circuits": 6, "draws": 4} | settings
     device = Device(n_qubits=4) if device is None else device
-    return make_plan(*decider(n_records, n_columns, seed), device, MeasurementSettings(**asked), classes=classes)
+    return make_plan(decider(n_records, n_columns, seed), device, MeasurementSettings(**asked), classes=classes)
 
 
 def counted(device):

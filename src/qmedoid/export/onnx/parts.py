@@ -23,8 +23,8 @@ from qmedoid.export.onnx.graph import (
 )
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.geometry.scaling import Scaling
-from qmedoid.kernels.cells import N_VISITS
 from qmedoid.kernels.evidence import EvidencePlan
+from qmedoid.kernels.nearest import N_VISITS
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import CLIP, EvidencePart

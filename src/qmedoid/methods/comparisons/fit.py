@@ -7,7 +7,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
-from qmedoid.geometry.column_worth import MOST_COLUMNS, most_worth
+from qmedoid.geometry.groups import MOST_COLUMNS, most_worth
 from qmedoid.geometry.row_groups import draws_per_row, group_folds, is_clear_gain
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels.cross_entropy import row_losses

@@ -16,16 +16,18 @@ from scipy.special import logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.kernels.boosting import (
+from qmedoid.kernels.backend import compiled
+from qmedoid.kernels.trees import (
+    LEVELS,
     MOST_BINS,
+    N_LEAVES,
+    N_NODES,
     Bins,
     HistogramTrees,
     SymmetricTrees,
     grow_histogram,
     grow_symmetric,
-    is_built,
 )
-from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
 
 # Rows that the bins of the columns are found by.
 _MOST_ROWS = 200_000
@@ -120,7 +122,7 @@ def by_histograms(
 ) -> Grown:
     """Boosted trees, each with its own comparison at every node; held-out rows end growth where they gain nothing."""
     ranks, codes, weights = rows
-    if is_built() and weights is None and (held_out is None or held_out[2] is None):
+    if compiled("histogram") and weights is None and (held_out is None or held_out[2] is None):
         return _by_kernel(ranks, codes, settings, seed, n_iterations, held_out)
     least_gain = 0.0 if held_out is None else settings.least_gain / len(held_out[1])
     classifier = HistGradientBoostingClassifier(

@@ -197,39 +197,6 @@ class ComparisonsPart(Part):
             return np.asarray(np.where(winners == 1, 1.0, -1.0)[:, None] * by_output[:, 0])
         return np.asarray(by_output[each, winners] - by_output[each, others])
 
-    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
-        """What paths change from their root to their leaf, by the columns that they compare, shape (n, G).
-
-        Over all G sets of columns they add up to what all columns add.
-        """
-        tree, each = np.arange(len(self.node_columns)), np.arange(len(X))[:, None]
-        node = np.zeros((len(X), len(tree)), dtype=np.intp)
-        for _ in range(LEVELS):
-            above = X[each, self.trees.columns[tree, node]] > self.trees.thresholds[tree, node]
-            node = 2 * node + 1 + above
-        places, sets = self._path_columns
-        if self.n_classes == 2:
-            signs = np.where(winners == 1, 1.0, -1.0)[:, None]
-        else:
-            signs = (self.outputs == winners[:, None]).astype(np.float64) - (self.outputs == others[:, None])
-        added = np.zeros((len(X), len(sets)))
-        np.add.at(added, (each, places[tree, node - N_NODES]), signs * (self.values[tree, node] - self.values[:, 0]))
-        return sets, added
-
-    @cached_property
-    def _path_columns(self) -> tuple[Codes, tuple[tuple[int, ...], ...]]:
-        """For every leaf the place of the columns compared on its way in a list of them; and that list."""
-        found: dict[tuple[int, ...], int] = {}
-        places = np.zeros((len(self.node_columns), N_LEAVES), dtype=np.intp)
-        for tree, columns in enumerate(self.node_columns.tolist()):
-            for leaf in range(N_LEAVES):
-                node, path = leaf + N_NODES, set[int]()
-                while node > 0:
-                    node = (node - 1) // 2
-                    path.add(columns[node])
-                places[tree, leaf] = found.setdefault(tuple(sorted(path - {-1})), len(found))
-        return places, tuple(found)
-
     @cached_property
     def _column_trees(self) -> Trees:
         """Trees whose leaves are what one column changes along the way: output k·M + f for column f of output k."""

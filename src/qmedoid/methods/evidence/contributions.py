@@ -68,16 +68,6 @@ def column_contributions(model: EvidencePart, rows: Array, winners: Codes, other
     return columns
 
 
-def group_contributions(
-    model: EvidencePart, rows: Array, winners: Codes, others: Codes
-) -> tuple[tuple[tuple[int, ...], ...], Array]:
-    """The `groups` of `contributions` for many rows: columns of each of G groups, and what it adds, shape (n, G)."""
-    by_columns: dict[tuple[int, ...], Array] = {}
-    for _, of, by_column, *_ in _by_group(model, rows, winners, others):
-        by_columns[of] = by_columns.get(of, 0.0) + by_column.sum(axis=1)
-    return tuple(by_columns), np.column_stack([np.zeros((len(rows), 0)), *by_columns.values()])
-
-
 def _by_group(
     model: EvidencePart, rows: Array, winners: Codes, others: Codes
 ) -> Iterator[tuple[Codes, tuple[int, ...], Array, tuple[Array, Array, Array], Array]]:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.column_worth import MOST_COLUMNS
+from qmedoid.geometry.groups import MOST_COLUMNS
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, is_clear_gain, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses

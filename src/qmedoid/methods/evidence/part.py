@@ -338,12 +338,6 @@ class EvidencePart(Part):
 
         return column_contributions(self, X, winners, others)
 
-    def group_contributions(self, X: Array, winners: Codes, others: Codes) -> tuple[tuple[tuple[int, ...], ...], Array]:
-        """The `groups` of `contributions` for many rows: their columns, and what each adds, shape (n, G)."""
-        from qmedoid.methods.evidence.contributions import group_contributions
-
-        return group_contributions(self, X, winners, others)
-
 
 def root_distances(rows: Array, medoids: Array) -> Array:
     """Distances column by column: differences first, so that equal rows are at distance 0 exactly."""

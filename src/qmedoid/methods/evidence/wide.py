@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.geometry.column_worth import most_worth
+from qmedoid.geometry.groups import most_worth
 from qmedoid.geometry.row_groups import group_folds
 from qmedoid.kernels.ties import first_smallest
 from qmedoid.methods.evidence.bag import Bag, BagFits, chosen_groups

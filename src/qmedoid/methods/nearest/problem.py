@@ -30,7 +30,7 @@ from qmedoid.geometry.medoids import class_samples, sampled_class_medoids
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import ScalingKind, fit_scaling, fit_standard
 from qmedoid.kernels.backend import thread_count
-from qmedoid.kernels.search import Candidates, FoldSearch
+from qmedoid.kernels.scoring import Candidates, FoldSearch
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.optimize.sweep import ALPHA_GRID

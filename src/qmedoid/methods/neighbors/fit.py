@@ -24,12 +24,11 @@ from typing import Any
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.geometry.column_worth import MOST_COLUMNS
+from qmedoid.geometry.groups import MOST_COLUMNS
 from qmedoid.geometry.row_groups import draw_rows, first_rows, is_clear_gain, part_of
 from qmedoid.geometry.scaling import RankScaling
-from qmedoid.kernels.cells import CellSearch, cell_centers, cells_of
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
-from qmedoid.kernels.nearest import nearest_squared
+from qmedoid.kernels.nearest import CellSearch, cell_centers, cells_of, nearest_squared
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells, averaged
 from qmedoid.methods.weights import slope_and_gain
 

@@ -21,8 +21,7 @@ from qmedoid.arrays import Array, Codes, Table, row_slices
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels.backend import row_block
-from qmedoid.kernels.cells import LEAST_IN_CELL, CellSearch
-from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
+from qmedoid.kernels.nearest import LEAST_IN_CELL, MOST_NEAREST, CellSearch, nearest_squared
 from qmedoid.methods.contributions import Contributions, largest_first
 from qmedoid.methods.part import KeptRows, Part, PartFacts, Scored, measured_nearest, rows_kept
 from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values

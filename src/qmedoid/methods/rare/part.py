@@ -158,10 +158,9 @@ class RarePart(Part):
         distance, angle, scores = np.empty((3, n, 2))
         # Once, before threads ask for it.
         _ = self.geometry.kernel, self.geometry.middle, self.geometry.typical, self.geometry.weighted
-        in_chunks(
-            self._fill, X, chunk_rows=_BLOCK_ROWS, rows_per_thread=_BLOCK_ROWS, threads=threads, rows=np.arange(n),
-            distance=distance, angle=angle if channels else None, scores=scores, nearest=nearest, features=features,
-        )  # fmt: skip
+        results = {"rows": np.arange(n), "scores": scores, "nearest": nearest, "features": features}
+        angles = {"distance": distance, "angle": angle if channels else None}
+        in_chunks("", self._fill, X, (_BLOCK_ROWS, _BLOCK_ROWS), threads, {}, results | angles)
         return Scored(scores, nearest, *((distance, angle, features) if channels else ()))
 
     def _fill(

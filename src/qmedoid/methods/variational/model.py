@@ -47,7 +47,7 @@ def check_expectations(parameter: str, backend: object) -> None:
         parameter,
         backend,
         "qmedoid.quantum.SamplerExpectations(seed=0)",
-        "qmedoid.quantum.as_device(backend).expectations()",
+        "qmedoid.quantum.SamplerExpectations(sampler=...)",
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from qmedoid.exceptions import OutputError, ParameterError
-from qmedoid.model.storage.archive import is_model_file
+from qmedoid.model.storage.strict import is_model_file
 
 try:
     import fcntl

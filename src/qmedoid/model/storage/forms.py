@@ -158,6 +158,8 @@ def _read(form: Form, value: Any, path: str, arrays: Arrays, scope: Scope) -> An
         case "mapping":
             if not isinstance(value, dict):
                 raise RefusedError(f"{path} must be an object, and is {shown(value)}")
+            if of[0] == "any":
+                return value
             return {key: _read(of, one, f"{path}.{key}", arrays, scope) for key, one in value.items()}
         case "object":
             return _object(of, value, path, arrays, scope)

@@ -2,10 +2,9 @@
 
 ::
 
-    heart.qmedoid             a zip of stored entries, see `qmedoid.model.storage.archive`
-      manifest.json           format, versions, contract, parameters, metrics; size and SHA-256 of the other entries
+    heart.qmedoid             a zip of stored entries, see `qmedoid.model.storage.strict`
+      manifest.json           versions, contract, parameters, metrics, medoids as rows where they are kept
       arrays.safetensors      all numbers
-      rows.json               medoids as rows of the training table, where they are kept
       card.md                 the model card
       circuit.qpy, .qasm      the trained circuit for other tools, on request; never read
       swap_test.qpy, .qasm    the compact SWAP test of the features, likewise
@@ -15,37 +14,44 @@ import hashlib
 import os
 import platform
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, pairwise
+from operator import lt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
 from qmedoid.methods.part import CLOSED_FORM
-from qmedoid.model.model import Model, Record
-from qmedoid.model.storage.archive import (
-    ARRAYS,
-    CARD,
-    FORMAT,
-    LARGEST_FILE,
-    MANIFEST,
-    ROWS,
-    FormatError,
-    archive_bytes,
-    archive_entries,
-)
+from qmedoid.model.contract import Dates, Levels, is_spelling
+from qmedoid.model.decision import Decision, PriorShift
+from qmedoid.model.model import ENCODING_OF, Model
+from qmedoid.model.operating_point import ASKED
 from qmedoid.model.storage.atomic import atomic_file, cannot_write, check_target
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.forms import Arrays, read, write
-from qmedoid.model.storage.strict import arrays_bytes, compact, parsed, plain, read_arrays, written
-from qmedoid.schema import RefusedError
+from qmedoid.model.storage.strict import (
+    ARRAYS,
+    CARD,
+    FORMAT,
+    MANIFEST,
+    FormatError,
+    archive_bytes,
+    archive_entries,
+    parsed,
+    read_arrays,
+    written,
+)
+from qmedoid.schema import MOST_ROWS, RefusedError, shown
 
+LARGEST_FILE = 2**28
+"""Bytes of the largest file that is read."""
 SUFFIX = ".qmedoid"
 """How the names of model files end by convention; any name can be saved and loaded."""
 _LIBRARIES = ("numpy", "pyarrow", "safetensors", "scikit-learn")
-_CELLS = {type(None), bool, int, float, str}
 
 
 class ModelFile(NamedTuple):
@@ -58,14 +64,11 @@ class ModelFile(NamedTuple):
         Of the file.
     versions : mapping of str to str or None
         Versions of qmedoid, Python and libraries that the model was saved with; None for one that was not installed.
-    card : str
-        The model card as it was saved.
     """
 
     model: Model
     sha256: str
     versions: Mapping[str, str | None]
-    card: str
 
 
 def save_model(
@@ -114,7 +117,7 @@ def load_model(path: str | Path) -> Model:
 
 
 def load_file(path: str | Path) -> ModelFile:
-    """Load a model with the hash of its file, its versions and its card; see `load_model`."""
+    """Load a model with the hash of its file and its versions; see `load_model`."""
     path = Path(path)
     if path.is_dir():
         raise ModelError(f"{str(path)!r} is a folder, and a saved model is a file, such as heart{SUFFIX}: pass that.")
@@ -127,9 +130,8 @@ def load_file(path: str | Path) -> ModelFile:
             "or update with: pip install --upgrade qmedoid"
         ) from None
     except RefusedError as refused:
-        where = f"{refused.role}: " if refused.role else ""
         raise ModelError(
-            f"{subject} cannot be read: {where}{refused}. Save it again, or restore the file from a copy."
+            f"{subject} cannot be read: {_with_role(refused)}. Save it again, or restore the file from a copy."
         ) from None
     except (FileNotFoundError, NotADirectoryError):
         raise ModelError(f"There is no saved model at {str(path)!r}: nothing is there. Check the path.") from None
@@ -147,53 +149,57 @@ def model_bytes(model: Model, *, circuits: Mapping[str, bytes] | None = None, ra
         )
     from importlib import metadata  # slow, and needed to save only
 
+    import safetensors.numpy
+
     versions = {name: next((one.version for one in metadata.distributions(name=name)), None) for name in _LIBRARIES}
     arrays: Arrays = {}
     # A hash shows whether a row that somebody has was a training row: they are left out with the rows.
-    description = write(model if raw_rows else replace(model, seen=None), arrays)
-    others = {ARRAYS: arrays_bytes(arrays)}
-    if raw_rows and model.records is not None:
-        others[ROWS] = compact(_written_rows(model.records))
-    others[CARD] = model_card(model, raw_rows=ROWS in others).encode()
-    others |= circuits or {}
-    manifest = {
-        "format": FORMAT,
-        "versions": {"qmedoid": __version__, "python": platform.python_version(), **versions},
-        "model": description,
-        "entries": {
-            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-            for name, content in others.items()
-        },
-    }
-    content = archive_bytes({MANIFEST: written(manifest), **others})
+    description = write(model if raw_rows else replace(model, seen=None, records=None), arrays)
+    manifest = {"versions": {"qmedoid": __version__, "python": platform.python_version(), **versions}}
+    card = model_card(model, raw_rows=raw_rows and model.records is not None).encode()
+    content = archive_bytes({
+        MANIFEST: written(manifest | {"model": description}),
+        ARRAYS: bytes(safetensors.numpy.save(arrays)),
+        CARD: card,
+        **(circuits or {}),
+    })  # fmt: skip
     try:
         if len(content) > LARGEST_FILE:
             raise RefusedError(f"it has {len(content)} bytes, and at most {LARGEST_FILE} are read")
         read_model(content)
     except RefusedError as refused:
-        hint = " Pass raw_rows=False." if refused.role == ROWS else ""
-        where = f" {refused.role}:" if refused.role else ""
-        raise ModelError(f"The model cannot be stored:{where} {refused}.{hint}") from None
+        raise ModelError(f"The model cannot be stored: {_with_role(refused)}.") from None
     return content
 
 
 def read_model(content: bytes) -> ModelFile:
     """What a file holds whose bytes may be anything; everything is checked."""
     entries = archive_entries(content)
-    with _inside(MANIFEST):
-        manifest = _checked_manifest(parsed(bytes(entries[MANIFEST])), entries)
-    with _inside(ARRAYS):
+    role = MANIFEST
+    try:
+        manifest = parsed(entries[MANIFEST])
+        names = {"qmedoid", "python", *_LIBRARIES}
+        if not isinstance(manifest, dict) or manifest.keys() != {"versions", "model"}:
+            raise RefusedError("it must be an object with the fields versions and model")
+        versions = manifest["versions"]
+        if (
+            not isinstance(versions, dict)
+            or versions.keys() != names
+            or not all(isinstance(one, str | None) for one in versions.values())
+        ):
+            raise RefusedError(f"versions must give a text or null for each of {sorted(names)}")
+        role = ARRAYS
         arrays = read_arrays(entries[ARRAYS])
+    except RefusedError as refused:
+        raise RefusedError(str(refused), role) from None
     model = read(Model, manifest["model"], arrays)
-    if ROWS in entries:
-        with _inside(ROWS):
-            model = replace(model, records=_read_rows(parsed(bytes(entries[ROWS])), model))
-    with _inside(CARD):
-        try:
-            card = bytes(entries[CARD]).decode()
-        except UnicodeDecodeError:
-            raise RefusedError("it is not UTF-8") from None
-    return ModelFile(model, hashlib.sha256(content).hexdigest(), manifest["versions"], card)
+    _refuse_misfit(model)
+    return ModelFile(model, hashlib.sha256(content).hexdigest(), versions)
+
+
+def _with_role(refused: RefusedError) -> str:
+    """A reason with the entry that it is about."""
+    return f"{refused.role}: {refused}" if refused.role else str(refused)
 
 
 def _file_bytes(path: Path) -> bytes:
@@ -211,62 +217,122 @@ def _file_bytes(path: Path) -> bytes:
     return content
 
 
-@contextmanager
-def _inside(role: str) -> Iterator[None]:
-    """Name the entry whose contents are refused."""
-    try:
-        yield
-    except RefusedError as refused:
-        raise refused if refused.role else RefusedError(str(refused), role) from None
+def _refuse_misfit(model: Model) -> None:
+    """Raise where parts of a stored model do not fit together, beyond what their declarations say."""
+    for is_wrong, reason in chain(_of_columns(model), _of_decision(model.decision), _of_parts(model), _of_rows(model)):
+        if is_wrong:
+            raise RefusedError(reason)
 
 
-def _checked_manifest(manifest: Any, entries: Mapping[str, memoryview]) -> dict[str, Any]:
-    """The manifest, if every other entry has the size and the hash that it says."""
-    fields = {"format", "versions", "model", "entries"}
-    if not isinstance(manifest, dict) or manifest.keys() != fields:
-        raise RefusedError(f"it must be an object with the fields {sorted(fields)}")
-    if type(manifest["format"]) is not int or manifest["format"] != FORMAT:
-        raise RefusedError(f"format must be {FORMAT}")
-    versions, listed = manifest["versions"], manifest["entries"]
-    names = {"qmedoid", "python", *_LIBRARIES}
-    if (
-        not isinstance(versions, dict)
-        or versions.keys() != names
-        or not {*map(type, versions.values())} <= {str, type(None)}
-    ):
-        raise RefusedError(f"versions must give a text or null for each of {sorted(names)}")
-    others = [name for name in entries if name != MANIFEST]
-    if not isinstance(listed, dict) or listed.keys() != set(others):
-        raise RefusedError(f"entries must list {others}")
-    for name in others:
-        content = entries[name]
-        if listed[name] != {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}:
-            raise RefusedError("its contents do not match its size and SHA-256 in the manifest", name)
-    return manifest
+Misfits = Iterator[tuple[bool, str]]
+"""Whether something is wrong, and what: each is looked at if nothing before it is wrong."""
 
 
-def _written_rows(records: Sequence[Record]) -> dict[str, Any]:
-    """The medoids of a model as rows."""
-    columns = list(records[0]) if records else []
-    if any(list(record) != columns for record in records):
-        raise ModelError("The medoids kept as rows must all have the same columns in the same order.")
-    cells = [plain(list(record.values()), "a medoid's row") for record in records]
-    return {"columns": plain(columns, "columns of the medoids"), "rows": cells}
+def _of_columns(model: Model) -> Misfits:
+    columns, encodings = model.contract.columns, model.encodings
+    is_named = 0 < len(columns) == len(set(model.contract.names))
+    yield not is_named, "contract.columns must not be empty, and must not have a name twice"
+    for column in columns:
+        name, values = f"{column.name!r:.80}", column.missing_values
+        is_wrong = len(set(column.levels)) != len(column.levels) or bool(column.levels and column.kind != "category")
+        yield is_wrong, f"levels of column {name} must be those of a category, each once"
+        yield column.is_open and column.kind == "boolean", f"is_open of column {name} must be false, as it is a boolean"
+        is_wrong = "" in values or len(set(values)) != len(values) or not set(values).isdisjoint(column.levels)
+        yield is_wrong, f"missing_values of {name} must be texts, each once, and no levels"
+        try:
+            _ = column.missing_numbers
+        except ValueError:
+            yield True, f"missing_values of {name} hold a date that is none"
+        is_known = is_spelling(column.kind, column.spelling)
+        yield not is_known, f"spelling {shown(column.spelling)} of {name} is none of a {column.kind}"
+    kinds = [ENCODING_OF[column.kind] for column in columns]
+    yield [type(one) for one in encodings] != kinds, "encodings must be one for each column, as its kind asks for"
+    for number, encoding in enumerate(encodings):
+        parts = encoding.parts if isinstance(encoding, Dates) else ()
+        levels = encoding.levels if isinstance(encoding, Levels) else ()
+        is_wrong = not encoding.outputs or len(set(parts)) != len(parts) or not all(map(lt, levels, levels[1:]))
+        yield is_wrong, f"encodings.{number} must have outputs, or parts, each once; levels must ascend"
+    importances = model.importances
+    is_wrong = importances is not None and len(importances) != len(columns)
+    yield is_wrong, f"importances must be {len(columns)} numbers, one for each column"
 
 
-def _read_rows(value: Any, model: Model) -> tuple[Record, ...]:
-    """The medoids as rows."""
-    count = 0 if model.medoids is None else len(model.medoids.numbers)
-    columns, rows = (value.get("columns"), value.get("rows")) if isinstance(value, dict) else (None, None)
-    if not isinstance(columns, list) or not isinstance(rows, list) or len(value) > 2:
-        raise RefusedError("it must be an object with the lists columns and rows")
-    if not all(isinstance(name, str) for name in columns) or len(set(columns)) != len(columns):
-        raise RefusedError("columns must be different texts")
-    if len(rows) != count:
-        raise RefusedError(f"it must hold {count} rows, one for each medoid, and holds {len(rows)}")
-    for row in rows:
-        if not isinstance(row, list) or not {*map(type, row)} <= _CELLS:
-            raise RefusedError("rows must be lists of texts, numbers, truth values and null")
-        if len(row) != len(columns):
-            raise RefusedError(f"rows must have a cell for each of the {len(columns)} columns")
-    return tuple(dict(zip(columns, row, strict=True)) for row in rows)
+def _of_decision(decision: Decision) -> Misfits:
+    labels, cut, shift, operating = decision.classes, decision.cut, decision.shift, decision.operating
+    kinds = {str if isinstance(one, str) else bool if isinstance(one, bool) else float for one in labels}
+    is_wrong = len(labels) < 2 or len(kinds) > 1
+    yield is_wrong, "decision: classes must be at least 2 labels, all texts, all numbers or all truth values"
+    # Numbers are sorted, because different ones can be made to collide in a set.
+    ranked = sorted(labels, key=str if str in kinds else None)
+    yield any(a == b for a, b in pairwise(ranked)), "decision: classes has a label twice"
+    yield cut is not None and len(labels) != 2, f"decision: cut belongs to two classes, and there are {len(labels)}"
+    is_wrong = decision.priors is not None and not decision.probabilistic
+    yield is_wrong, "decision: priors belong to probabilities, and there are none"
+    for name, priors in (("priors", decision.priors), ("shift.priors", None if shift is None else shift.priors)):
+        if priors is not None:
+            is_wrong = abs(priors.sum() - 1.0) > 1e-9 * len(priors)
+            yield is_wrong, f"decision: {name} must add up to 1, and adds up to {priors.sum():g}"
+    if shift is not None:
+        is_wrong = decision.priors is None or not np.allclose(
+            shift.log_ratios, PriorShift.to(decision.priors, shift.priors).log_ratios, rtol=1e-12
+        )
+        yield is_wrong, "decision: shift.log_ratios must be those from priors to shift.priors"
+    is_wrong = decision.biases is not None and (len(labels) == 2 or not decision.probabilistic)
+    yield is_wrong, "decision: biases belong to probabilities of three or more classes"
+    if operating is not None:
+        rule, asked, counts, log_odds = operating.rule, operating.asked, operating.counts, operating.log_odds
+        is_wrong = len(labels) != 2 or not decision.probabilistic
+        yield is_wrong, "decision: operating belongs to probabilities of two classes"
+        is_wrong = (rule == "likeliest") != (cut is None) or log_odds != (cut or 0.0)
+        yield is_wrong, f"decision: operating has rule {rule!r} and log_odds {log_odds}, and cut is {cut}"
+        is_wrong = operating.prevalence != (None if shift is None else shift.prevalence)
+        yield is_wrong, "decision: operating.prevalence and the last of shift.priors are not the same"
+        is_wrong = (asked is not None) != (rule in ASKED) or not 0 < (asked or 1) <= (np.inf if rule == "cost" else 1)
+        yield is_wrong, f"decision: operating.asked is {asked}, which is no number that {rule!r} asks for"
+        is_wrong = counts is not None and not 0 < sum(counts) < MOST_ROWS
+        yield is_wrong, "decision: operating.counts must not all be 0, nor too large"
+
+
+def _of_parts(model: Model) -> Misfits:
+    n_classes, circuit, refinement, part = model.n_classes, model.circuit, model.refinement, model.medoid_part
+    lengths = len(model.parts), n_classes, n_classes
+    is_wrong = (len(model.weights), len(model.biases), len(model.calibration.biases)) != lengths
+    yield is_wrong, f"weights must be one for each of {lengths[0]} parts, and biases one for each class"
+    is_wrong = part is None and (circuit is None or refinement is not None)
+    yield is_wrong, "parts must have one with medoids, or be a circuit"
+    is_wrong = part is not None and len(np.unique(part.rows.classes)) != n_classes
+    yield is_wrong, f"parts must have medoids of the {n_classes} classes"
+    if circuit is not None:
+        expected = len(model.source), n_classes
+        if refinement is not None and part is not None:
+            inputs = refinement.inputs
+            n_outputs = 2 if inputs.decides_between_two(n_classes) else n_classes
+            expected = inputs.n_features(n_classes, part.n_features), n_outputs
+        found = circuit.network.ansatz.n_inputs, circuit.network.readout.n_classes
+        yield found != expected, f"the circuit must have (inputs, classes) {expected}"
+
+
+def _of_rows(model: Model) -> Misfits:
+    novelty, training, records = model.novelty, model.training, model.records
+    if novelty is not None and len(novelty.binned):
+        starts = novelty.offsets[:-1] + np.arange(len(novelty.binned))
+        is_wrong = not (np.add.reduceat(novelty.counts, starts) == novelty.n_rows).all()
+        yield is_wrong, f"novelty: counts must add up to the {novelty.n_rows} rows in every column"
+    if training is not None:
+        n_rows, counted = training.n_rows, list(zip(training.missing, training.levels, strict=True))
+        sizes = [
+            len(encoding.levels) if isinstance(encoding, Levels) else 2 * (column.kind == "boolean")
+            for column, encoding in zip(model.contract.columns, model.encodings, strict=True)
+        ]
+        is_wrong = any(int(missing) + int(levels.sum()) > n_rows for missing, levels in counted)
+        yield is_wrong, f"training: levels and missing count more than the {n_rows} rows in a column"
+        yield [len(one) for one in training.levels] != sizes, "training.levels must count the levels of each column"
+        is_wrong = training.days is not None and int(training.days.counts.sum()) > n_rows
+        yield is_wrong, f"training: days.counts must add up to at most the {n_rows} rows"
+        yield training.curve is not None and model.n_classes != 2, "training.curve belongs to two classes"
+    if records is not None:
+        count = 0 if model.medoids is None else len(model.medoids.numbers)
+        is_wrong = [list(one) for one in records] != [list(one) for one in records[:1]] * count
+        yield is_wrong, f"records must be {count} rows of the same columns, one for each medoid"
+        is_wrong = not {type(cell) for one in records for cell in one.values()} <= {type(None), bool, int, float, str}
+        yield is_wrong, "records must hold texts, numbers, truth values and null"

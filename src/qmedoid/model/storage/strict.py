@@ -1,13 +1,22 @@
-"""Strict JSON and strict arrays: what is written comes back, and whatever else a file holds is refused.
+"""What a model file holds, strictly: a zip archive, JSON and arrays. All else than what is written is refused.
+
+The archive has stored entries in the order of `ENTRIES`, without extra fields or dates; its comment has the number of
+the format and the SHA-256 of the contents. Any zip tool extracts the entries. The reader writes the archive again and
+compares: a file that is compressed, encrypted or zip64, or has other entries or bytes between them, is refused.
 
 JSON has no spelling for NaN and the infinities. Here they are objects with the one key ``$float``:
 ``{"$float": "nan"}``, ``{"$float": "inf"}`` and ``{"$float": "-inf"}``.
 """
 
+import hashlib
 import json
 import math
+import re
+import struct
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import Any
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +24,15 @@ import numpy.typing as npt
 from qmedoid.exceptions import ModelError
 from qmedoid.schema import RefusedError, short, shown
 
+FORMAT = 4
+"""Number of the file format. Whatever changes in what is written takes the next number."""
+MANIFEST, ARRAYS, CARD = "manifest.json", "arrays.safetensors", "card.md"
+REQUIRED = (MANIFEST, ARRAYS, CARD)
+ENTRIES = (*REQUIRED, "circuit.qpy", "circuit.qasm", "swap_test.qpy", "swap_test.qasm")
+"""Names of the entries, in their order; the card and the circuits are for people and other tools, and never parsed."""
+_COMMENT = re.compile(rb"qmedoid model, format ([0-9]{1,9}), sha256 [0-9a-f]{64}\Z")
+_LONGEST_COMMENT = 120
+_DAMAGED = "it is not the archive that was written: an entry, a header or the directory is damaged"
 LARGEST_JSON = 2**25
 """Bytes of the largest JSON file that is read."""
 # Values of the largest file: each takes memory far beyond its bytes.
@@ -30,14 +48,62 @@ _KEY = "$float"
 _NAMES = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
+class FormatError(RefusedError):
+    """The file has a format of another number."""
+
+
+def archive_bytes(entries: Mapping[str, bytes]) -> bytes:
+    """The file of some entries, by name."""
+    out, digest = BytesIO(), hashlib.sha256()
+    with ZipFile(out, "w") as archive:
+        for name in (name for name in ENTRIES if name in entries):
+            info = ZipInfo(name)
+            info.create_system, info.external_attr = 3, 0o100644 << 16  # on Windows, too
+            archive.writestr(info, entries[name])
+            digest.update(entries[name])
+        archive.comment = f"qmedoid model, format {FORMAT}, sha256 {digest.hexdigest()}".encode()
+    return out.getvalue()
+
+
+def archive_entries(content: bytes) -> dict[str, bytes]:
+    """The entries of a file that may hold anything, by name.
+
+    Raises
+    ------
+    RefusedError
+        The file is not, byte for byte, the archive of its entries.
+    """
+    comment = _COMMENT.search(content, max(0, len(content) - _LONGEST_COMMENT))
+    if comment is None:
+        raise RefusedError(
+            "its end is missing or damaged" if is_model_file(content[:64]) else "it is not a file that save wrote"
+        )
+    if int(comment[1]) != FORMAT:
+        raise FormatError(str(int(comment[1])))
+    entries = dict[str, bytes]()
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            for info in archive.infolist()[: len(ENTRIES)]:
+                first = info.header_offset + 30 + len(info.filename)
+                entries[info.filename] = content[first : first + info.file_size]
+    except (BadZipFile, NotImplementedError, ValueError, OSError, struct.error) as error:
+        raise RefusedError(f"{_DAMAGED} ({short(str(error))})") from None
+    for name in REQUIRED:
+        if name not in entries:
+            raise RefusedError(f"it lacks the entry {name!r}")
+    if archive_bytes(entries) != content:
+        raise RefusedError(_DAMAGED)
+    return entries
+
+
+def is_model_file(start: bytes) -> bool:
+    """Whether a file with these first bytes is a model file, be it damaged."""
+    return start.startswith(b"PK\x03\x04") and start.startswith(MANIFEST.encode(), 30)
+
+
 def written(value: Any) -> bytes:
     """JSON for a reader: indented, texts as they are."""
     return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def compact(value: Any) -> bytes:
-    """JSON on one line with sorted keys, in ASCII: the form that is hashed."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def plain(value: Any, where: str, depth: int = 0) -> Any:
@@ -85,9 +151,9 @@ def parsed(content: bytes) -> Any:
     while level := [
         inner
         for outer in level
-        if isinstance(outer, list | dict)
-        for inner in (outer if isinstance(outer, list) else outer.values())
-        if isinstance(inner, list | dict)
+        if type(outer) in (list, dict)
+        for inner in (outer if type(outer) is list else outer.values())
+        if type(inner) in (list, dict)
     ]:
         depth += 1
         if depth > _DEEPEST + _OUTER:
@@ -95,17 +161,10 @@ def parsed(content: bytes) -> Any:
     return value
 
 
-def arrays_bytes(arrays: dict[str, npt.NDArray[Any]]) -> bytes:
-    """Arrays by name as the contents of a file, in the safetensors format."""
-    import safetensors.numpy
+def read_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an entry that may hold anything, in the safetensors format.
 
-    return bytes(safetensors.numpy.save(arrays))
-
-
-def read_arrays(content: memoryview) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a file that may hold anything.
-
-    The library checks lengths, shapes and places. It takes names that are there twice, unknown fields and number types
+    The library checks lengths, shapes and offsets. It takes names that are there twice, unknown fields and number types
     that NumPy lacks, so the header, of bounded size, is looked at before.
     """
     import safetensors.numpy
@@ -113,14 +172,14 @@ def read_arrays(content: memoryview) -> dict[str, npt.NDArray[Any]]:
     length = int.from_bytes(content[:8], "little")
     if length > min(len(content) - 8, _LARGEST_HEADER):
         raise RefusedError("its header is longer than the file, or than headers are")
-    header = parsed(bytes(content[8 : 8 + length]))
+    header = parsed(content[8 : 8 + length])
     if not isinstance(header, dict):
         raise RefusedError("its header is not an object")
     for name, entry in header.items():
         if not isinstance(entry, dict) or entry.keys() != _ENTRY or entry["dtype"] not in _TYPES:
             raise RefusedError(f"array {shown(name)} must have the fields {sorted(_ENTRY)} and a dtype of {_TYPES}")
     try:
-        return safetensors.numpy.load(bytes(content))
+        return safetensors.numpy.load(content)
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         raise RefusedError(f"its arrays cannot be read ({shown(str(error))})") from None
 

@@ -1,7 +1,7 @@
 """A place where circuits run: a simulator, a simulated device, or a device of a service, behind one adapter."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -11,18 +11,15 @@ from typing import Any
 import numpy as np
 from qiskit import QuantumCircuit
 from qiskit.primitives import BackendSamplerV2, BaseEstimatorV2, StatevectorSampler
-from qiskit.transpiler import generate_preset_pass_manager
 from qiskit_aer.noise import NoiseModel
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import MissingExtraError, ParameterError
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.quantum.circuits.backends import SamplerExpectations
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.devices.blocks import MAX_QUBITS
-from qmedoid.quantum.devices.packs import LEVEL, Pack, packed, routed
-from qmedoid.quantum.devices.quality import LIMITS, Quality, noise_digest
+from qmedoid.quantum.devices.packs import LIMITS, Pack, Quality, packed, routed
 from qmedoid.quantum.devices.sampling import (
     MOST_IN_ONE_STATE,
     CircuitBatch,
@@ -30,9 +27,10 @@ from qmedoid.quantum.devices.sampling import (
     has_failed,
     is_of,
     is_simulated_here,
+    noise_digest,
 )
 from qmedoid.quantum.devices.simulators import BlockSampler
-from qmedoid.quantum.documents import DeviceDict
+from qmedoid.quantum.documents import CircuitPlace, DeviceDict
 
 PackKey = tuple[str, int, int]
 """What a packed circuit is kept under: its name, entries of the vectors or inputs, and copies that are asked for."""
@@ -119,6 +117,15 @@ class Device:
         """Whether jobs run here and now, each from its own seed."""
         return self.sampler is None and not _is_remote(self.backend)
 
+    @property
+    def place(self) -> CircuitPlace:
+        """What circuits run on."""
+        if self.is_simulated:
+            return "exact simulator" if self.backend is None else "simulated device"
+        if self.name.startswith(("fake_", "aer_")):
+            return "simulated device"
+        return "device of a service" if _is_remote(self.backend) else "sampler"
+
     @cached_property
     def noise(self) -> str | None:
         """Hash of the noise that is simulated here; None where there is none, and of devices, which drift.
@@ -191,25 +198,14 @@ class Device:
         finally:  # the sampler may be the caller's
             environment.job_tags = asked
 
-    def expectations(self, shots: int = 4096) -> SamplerExpectations:
-        """Expectation values of trained circuits on this device, for ``measured_by(expectations=...)``."""
-        manager = None
-        if self.quality is not None:
-            manager = generate_preset_pass_manager(
-                optimization_level=LEVEL, target=self.quality.target, seed_transpiler=self.seed
-            )
-        return SamplerExpectations(shots=shots, sampler=self.make_sampler([0]), pass_manager=manager)
-
-    def fetch(self, job_id: str) -> Any:
-        """The job of an earlier process, from the service that ran it; None where there is no such service."""
-        find: Callable[[str], Any] | None = getattr(getattr(self.backend, "service", None), "job", None)
-        return None if find is None else find(job_id)
-
-    def find(self, key: str) -> Any:
-        """The job that was sent with a key, if the service has one that did not fail; else None."""
-        listed: Callable[..., Any] | None = getattr(getattr(self.backend, "service", None), "jobs", None)
-        found = [] if listed is None else listed(job_tags=[key], limit=10)
-        return next((job for job in found if not has_failed(job)), None)
+    def find(self, job_id: str, key: str) -> Any:
+        """The job of an earlier process at the service: by its name, or by its key if it did not fail; else None."""
+        service = getattr(self.backend, "service", None)
+        if service is None:
+            return None
+        if job_id:
+            return service.job(job_id)
+        return next((job for job in service.jobs(job_tags=[key], limit=10) if not has_failed(job)), None)
 
     def seconds(self, batch: CircuitBatch) -> float:
         """About how long the circuits of a batch take on the device."""
@@ -230,22 +226,13 @@ class Device:
 
     def describe(self) -> DeviceDict:
         """What is worth keeping of the device beside its counts; plain values."""
-        found: DeviceDict = {
+        return {
             "name": self.name,
             "qubits_of_the_device": getattr(self.backend, "num_qubits", None),
+            "qubits_usable": None if self.quality is None else len(self.quality.qubits),
             "qubits_at_most": self.n_qubits,
             "seed": self.seed,
         }
-        if self.quality is not None:
-            used = self.quality.qubits
-            found |= {
-                "qubits_usable": len(used),
-                "median_readout_error": float(np.median([self.quality.readout[q] for q in used])) if used else None,
-                "median_coupler_error": (
-                    float(np.median(list(self.quality.couplers.values()))) if self.quality.couplers else None
-                ),
-            }
-        return found
 
     @property
     def _by_blocks(self) -> bool:

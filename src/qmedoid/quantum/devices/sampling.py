@@ -1,7 +1,9 @@
 """What goes to a sampler, and the counts that come back."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,32 @@ def is_of(thing: Any, *packages: str) -> bool:
 def is_simulated_here(backend: Any) -> bool:
     """Whether a backend is simulated here by its noise: a fake device, a generic one, or a simulator of Aer."""
     return is_of(backend, "qiskit_aer", "qiskit_ibm_runtime.fake_provider", "qiskit.providers.fake_provider")
+
+
+def noise_digest(backend: Any) -> str:
+    """Hash of the noise of a simulated backend: of its noise model, or of the rates and times of its target."""
+    model: Any = getattr(getattr(backend, "options", None), "noise_model", None)
+    if model is not None:
+        # The names of errors are drawn anew for every object, and their order differs from process to process.
+        known = [{key: one for key, one in error.items() if key != "id"} for error in model.to_dict()["errors"]]
+    else:
+        target = backend.target
+        known = [
+            {name: qubits, "rates": None if one is None else [one.error, one.duration]}
+            for name in target.operation_names
+            for qubits, one in (target[name] or {}).items()
+        ]
+        times = enumerate(target.qubit_properties or ())
+        known += [{"qubit": qubit, "times": None if one is None else [one.t1, one.t2]} for qubit, one in times]
+    lines = sorted(
+        json.dumps(
+            one,
+            sort_keys=True,
+            default=lambda value: value.tobytes().hex() if isinstance(value, np.ndarray) else str(value),
+        )
+        for one in known
+    )
+    return sha256("\n".join(lines).encode()).hexdigest()
 
 
 def check_seed(sampler: Any) -> None:
@@ -92,7 +120,6 @@ class CircuitBatch:
         or tests a known pair
     known : exact overlaps of known pairs, (circuits * n_copies,), or what K observables are in known states, with a
         second axis; None for circuits of tests
-    directions : the vectors of known pairs, (2, circuits * n_copies, d), if there are any of several columns
     """
 
     pack: Pack
@@ -101,7 +128,6 @@ class CircuitBatch:
     shape: int = 0
     tests: Codes = field(default_factory=lambda: np.zeros((0, 0), dtype=np.intp))
     known: Array | None = None
-    directions: Array | None = None
 
     def can_have(self, counts: Counts) -> bool:
         """Whether counts are those that the circuits can have."""

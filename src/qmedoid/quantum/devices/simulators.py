@@ -28,6 +28,8 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.quantum.devices.blocks import QubitBlock, blocks_of, device_noise
 
+_DEFAULT_SHOTS = 1024
+
 
 class BlockSampler(BaseSamplerV2):
     """Sampler (V2) of a noisy device for circuits that fall into unentangled blocks of up to ten qubits.
@@ -46,8 +48,6 @@ class BlockSampler(BaseSamplerV2):
         ``NoiseModel()`` is a device without noise that has every gate.
     seed : int or numpy.random.Generator
         Source of randomness. It goes on from job to job: no two jobs repeat their noise.
-    default_shots : int
-        Shots per row of parameters where a job names none.
 
     Notes
     -----
@@ -70,19 +70,11 @@ class BlockSampler(BaseSamplerV2):
     [50, 50, 50]
     """
 
-    def __init__(
-        self, backend: BackendV2 | NoiseModel, *, seed: int | np.random.Generator, default_shots: int = 1024
-    ) -> None:
+    def __init__(self, backend: BackendV2 | NoiseModel, *, seed: int | np.random.Generator) -> None:
         if seed is None:
             raise ParameterError("BlockSampler needs a 'seed': pass an int or a numpy.random.Generator.")
         self._noise = device_noise(backend)
         self._rng = np.random.default_rng(seed)
-        self._default_shots = default_shots
-
-    @property
-    def default_shots(self) -> int:
-        """Shots per row of parameters where a job names none."""
-        return self._default_shots
 
     def run(
         self, pubs: Iterable[SamplerPubLike], *, shots: int | None = None
@@ -94,14 +86,14 @@ class BlockSampler(BaseSamplerV2):
         pubs : iterable of circuits or tuples (circuit, parameter_values, shots)
             As for every sampler of Qiskit.
         shots : int or None
-            Shots where a pub names none. None is the sampler's default.
+            Shots where a pub names none. None is 1,024.
 
         Returns
         -------
         PrimitiveJob
             Whose ``result()`` has, for each pub, a ``BitArray`` per classical register.
         """
-        coerced = [SamplerPub.coerce(pub, self._default_shots if shots is None else shots) for pub in pubs]
+        coerced = [SamplerPub.coerce(pub, _DEFAULT_SHOTS if shots is None else shots) for pub in pubs]
         work = [(pub, blocks_of(pub.circuit, self._noise)) for pub in coerced]
         if not all(blocks for _, blocks in work):
             warn("A circuit measures nothing: its classical bits stay zero. Add measurements at its end.")

@@ -1,8 +1,9 @@
 r"""Self-calibration: what a device's noise does to overlaps, from pairs whose overlap is known.
 
 Noise shrinks an overlap and shifts it, :math:`r = a + b\,s` to a good approximation. The line is fitted to known pairs
-that run in every job, for each place of a circuit where that fits better, and inverted. What the line leaves
-unexplained beyond the shots is counted as an error of its own.
+that run in every job, for each position of a circuit where that fits better, and inverted. A slope is 1 ± 0.5 before it
+is measured: where known values hardly differ, as those of some trained circuits, only their shift is undone. What the
+line leaves unexplained beyond the shots is counted as an error as well.
 
 That error has much in common for similar pairs of vectors, because gate noise acts on the state that holds both. With
 :math:`c = \cos(x, x')\,\cos(y, y')` for the pairs (x, y) and (x', y'), errors of circuits of many columns have a
@@ -10,31 +11,27 @@ correlation of about :math:`w c + (1 - w) c^3` on fake devices. A record is comp
 each other; errors of its margin would be understated if those of its tests were taken as independent.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc, ndtr
+from scipy.special import chdtrc, fdtrc
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ModelError
 from qmedoid.geometry.overlap import row_norms
 
 # A gain by chance is as rare as this, and a drift of jobs.
 _SIGNIFICANT, _DRIFT_SIGNIFICANT = 0.01, 0.001
-# Known pairs that a line of one place is fitted to at least.
+# Known pairs that a line of one position is fitted to at least.
 _LEAST_PAIRS = 6
 _ROUNDS = 4
+# Deviation of slopes from 1, before they are measured.
+_SLOPE = 0.5
 # Of what noise takes from an overlap, about this share is not affine: as seen on fake devices, 1.6 to 2.6 %.
 _UNEXPLAINED = 0.02
-# How far that reaches among similar pairs: 0 to 0.4 there.
+# How far that reaches among similar pairs, w: 0 to 0.4 there.
 _FAR = 0.2
-# Pairs whose products are compared at most: a square matrix.
-_MOST_PAIRS = 2_000
 # Products of three random forms that are added up in a draw: a single one would be far from normal.
 _PRODUCTS = 4
-# Largest error of a slope, as a share of it, with which a line is inverted; else known inputs tell a shift alone.
-_SLOPE_ERROR = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +41,8 @@ class Readings:
     Attributes
     ----------
     overlaps : raw overlaps r, as the circuit's share of ones says, (n,)
-    shots, positions : of each, and which copy of the circuit measured it, (n,)
+    shots : of each circuit
+    positions : which copy of the circuit measured each, (n,)
     slope, at_zero : r = at_zero + slope · share of ones
     more : variances by something else than shots, (n,) or 0
     directions : the vectors that were compared, (2, n, d); None for single numbers, whose line leaves nothing
@@ -52,7 +50,7 @@ class Readings:
     """
 
     overlaps: Array
-    shots: Array
+    shots: float
     positions: Codes
     slope: float
     at_zero: float
@@ -84,7 +82,6 @@ class Lines:
     by_position : whether every position has a line of its own
     n_pairs : known pairs that the lines were fitted to
     chance : how likely lines as far from no change as these are if there is none
-    far : how far the excess reaches that similar pairs have in common, from 0 to 1: w
     """
 
     intercepts: Array
@@ -94,7 +91,6 @@ class Lines:
     by_position: bool
     n_pairs: int
     chance: float
-    far: float = 0.0
 
     @property
     def used(self) -> bool:
@@ -163,7 +159,7 @@ class Estimates:
         slopes = lines.slopes[self.positions]
         drawn -= (change[:, 0] + change[:, 1] * self.overlaps) / slopes
         if self.directions is not None and lines.excess:
-            drawn += lines.excess * drawn_alike(self.directions, lines.far, rng) / slopes
+            drawn += lines.excess * drawn_alike(self.directions, rng) / slopes
         return drawn
 
 
@@ -181,19 +177,17 @@ def estimated(readings: Readings, lines: Lines | None) -> Estimates:
 
 def expected_estimates(
     exact: Array,
-    shots: Codes,
+    shots: float,
     positions: Codes,
     ends: tuple[float, float],
     guess: Lines,
     known: tuple[Readings, Array] | None,
     *,
     directions: Array | None = None,
-    expect: Callable[[Lines, Readings, Array], Lines] | None = None,
 ) -> Estimates:
     """What is to be expected of n overlaps by lines that are guessed, and by known pairs if there are any.
 
-    `ends` are slope and value at no ones, by which shares of ones are read; `expect` finds lines from guessed ones and
-    known pairs, by default `expected_lines`.
+    `ends` are slope and value at no ones, by which shares of ones are read.
     """
     raw, (slope, at_zero) = guess.at(exact, positions), ends
     # An outcome that never comes has no shot noise: equal values read 0 without noise, whatever the shots.
@@ -201,7 +195,7 @@ def expected_estimates(
     by_shots = slope**2 * share * (1.0 - share) / shots
     if known is None:
         return Estimates(raw, np.sqrt(by_shots + guess.excess**2), by_shots, raw, positions)
-    lines = (expect or expected_lines)(guess, *known)
+    lines = _expected_lines(guess, *known)
     return _with_errors(exact if lines.used else raw, raw, by_shots, positions, lines, directions)
 
 
@@ -238,49 +232,35 @@ def guessed_lines(shrink: Array, at_noise: float, n_qubits: int) -> Lines:
     nothing = np.tile(np.eye(2) * 1e-18, (len(shrink), 1, 1))
     changed = 0.0 if np.any(shrink < 1.0) else 1.0
     excess = _UNEXPLAINED * float(np.mean(1.0 - shrink)) if n_qubits > 1 else 0.0
-    return Lines((1.0 - shrink) * at_noise, shrink, nothing, excess, True, 0, changed, _FAR)
+    return Lines((1.0 - shrink) * at_noise, shrink, nothing, excess, True, 0, changed)
 
 
-def expected_lines(guess: Lines, readings: Readings, exact: Array) -> Lines:
-    """Lines as known pairs are expected to tell them, by their exact overlaps; those of the readings do not matter."""
+def _expected_lines(guess: Lines, readings: Readings, exact: Array) -> Lines:
+    """Lines that known pairs are expected to show, by their exact overlaps; those of the readings do not matter."""
     positions, n_positions = readings.positions, len(guess.slopes)
     readings, scatter = replace(readings, overlaps=guess.at(exact, positions)), guess.excess**2
     fit, by_position = _fit(readings, exact, np.zeros_like(positions), 1, scatter), False
-    if n_positions > 1 and _tell_lines(exact, positions, n_positions, least=_LEAST_PAIRS):
+    if n_positions > 1 and _tell_lines(exact, positions, n_positions):
         many = _fit(readings, exact, positions, n_positions, scatter)
         by_position = _gain_by_chance(fit, many) < _SIGNIFICANT
         fit = many if by_position else fit
-    return _lines(fit, by_position, n_positions, scatter, guess.far)
+    return _lines(fit, by_position, n_positions, scatter)
 
 
 def fit_lines(readings: Readings, exact: Array, n_positions: int) -> Lines:
-    """Fit r = a + b·s to known pairs, by weighted least squares.
-
-    Raises
-    ------
-    ModelError
-        All pairs have the same overlap, which tells no line.
-    """
+    """Fit r = a + b·s to known pairs, by weighted least squares."""
     everywhere = np.zeros(len(exact), dtype=np.intp)
-    if not _tell_lines(exact, everywhere, 1, least=2):
-        raise ModelError(
-            f"The {len(exact)} known pair(s) do not differ in their overlaps, which tells no line: measure others, or "
-            "pass calibrate=False."
-        )
     fit, by_position, scatter = None, False, 0.0
-    if n_positions > 1 and _tell_lines(exact, readings.positions, n_positions, least=_LEAST_PAIRS):
+    if n_positions > 1 and _tell_lines(exact, readings.positions, n_positions):
         # What scatters beyond the shots scatters about every line, and is no reason for many.
         fit, scatter = _with_scatter(readings, exact, readings.positions, n_positions)
         by_position = _gain_by_chance(_fit(readings, exact, everywhere, 1, scatter), fit) < _SIGNIFICANT
     if fit is None or not by_position:
         fit, scatter = _with_scatter(readings, exact, everywhere, 1)
-    far = 0.0
-    if readings.directions is not None:
-        far = far_share(fit[4], 1.0 / fit[3], scatter, readings.directions)
-    return _lines(fit, by_position, n_positions, scatter, far)
+    return _lines(fit, by_position, n_positions, scatter)
 
 
-def _lines(fit: Fitted, by_position: bool, n_positions: int, scatter: float, far: float) -> Lines:
+def _lines(fit: Fitted, by_position: bool, n_positions: int, scatter: float) -> Lines:
     lines, covariances, _, _, residuals = fit
     chance = float(chdtrc(2 * len(lines), _wald(lines - [0.0, 1.0], covariances)))
     # A slope that is not told from zero tells nothing of an overlap; its error bounds what dividing by it gives.
@@ -288,7 +268,7 @@ def _lines(fit: Fitted, by_position: bool, n_positions: int, scatter: float, far
     slopes = np.where(np.abs(lines[:, 1]) < least, least, lines[:, 1])
     copies, n_pairs = 1 if by_position else n_positions, len(residuals)
     intercepts, slopes, covariances = (np.repeat(one, copies, axis=0) for one in (lines[:, 0], slopes, covariances))
-    return Lines(intercepts, slopes, covariances, float(np.sqrt(scatter)), by_position, n_pairs, chance, far)
+    return Lines(intercepts, slopes, covariances, float(np.sqrt(scatter)), by_position, n_pairs, chance)
 
 
 def _wald(change: Array, covariances: Array) -> float:
@@ -296,10 +276,10 @@ def _wald(change: Array, covariances: Array) -> float:
     return float(np.sum(change * np.linalg.solve(covariances, change[..., None])[..., 0]))
 
 
-def _tell_lines(exact: Array, place: Codes, n_lines: int, *, least: int) -> bool:
-    """Whether every line has so many known pairs at least, and they differ in their overlaps."""
+def _tell_lines(exact: Array, place: Codes, n_lines: int) -> bool:
+    """Whether every line has enough known pairs, and they differ in their overlaps."""
     count, total, square = (np.bincount(place, exact**power, minlength=n_lines) for power in range(3))
-    return bool(np.all((count >= least) & (count * square - total**2 > 1e-9 * count**2)))
+    return bool(np.all((count >= _LEAST_PAIRS) & (count * square - total**2 > 1e-9 * count**2)))
 
 
 def _with_scatter(readings: Readings, exact: Array, place: Codes, n_lines: int) -> tuple[Fitted, float]:
@@ -335,65 +315,24 @@ def _fit(readings: Readings, exact: Array, place: Codes, n_lines: int, scatter: 
     for _ in range(_ROUNDS):
         variances = readings.variances_at(expected)
         weights = 1.0 / (variances + scatter)
-        lines, covariances = _least_squares(weights, exact, readings.overlaps, place, n_lines)
+        lines, covariances = _least_squares(weights, exact, readings.overlaps, place, n_lines, 1.0)
         expected = lines[place, 0] + lines[place, 1] * exact
     return lines, covariances, variances, weights, readings.overlaps - expected
 
 
-def _least_squares(weights: Array, at: Array, values: Array, place: Codes, n_lines: int) -> tuple[Array, Array]:
-    """Intercept and slope of each line, shape (lines, 2), and their covariances."""
+def _least_squares(
+    weights: Array, at: Array, values: Array, place: Codes, n_lines: int, slope: float
+) -> tuple[Array, Array]:
+    """Intercept and slope of each line, shape (lines, 2), and their covariances; slopes are around `slope` before."""
     factors = (1.0, at, at**2, values, at * values)
-    w, ws, wss, wr, wsr = (np.bincount(place, weights * factor, minlength=n_lines) for factor in factors)
+    w, ws, wss, wr, wsr = (
+        np.asarray(np.bincount(place, weights * factor, minlength=n_lines), dtype=np.float64) for factor in factors
+    )
+    wss, wsr = wss + 1.0 / _SLOPE**2, wsr + slope / _SLOPE**2
     determinant = w * wss - ws**2
     lines = np.stack([wss * wr - ws * wsr, w * wsr - ws * wr], axis=1) / determinant[:, None]
     covariances = np.stack([wss, -ws, -ws, w], axis=1).reshape(-1, 2, 2) / determinant[:, None, None]
     return lines, covariances
-
-
-# --- values of a trained circuit ------------------------------------------------------------------------------------
-
-FitLines = Callable[[Readings, Array, int], Lines]
-"""Lines from known readings, what they are known to be, and the number of positions."""
-
-
-def fit_line_or_shift(readings: Readings, exact: Array, n_positions: int) -> Lines:
-    """Lines where known inputs tell their slopes, else a shift that all positions have in common.
-
-    Some trained circuits hardly change an observable, whatever the input: then no slope can be told, and as little is
-    lost by leaving it at 1.
-    """
-    try:
-        lines = fit_lines(readings, exact, n_positions)
-    except ModelError:  # all known inputs have the same expectation value
-        return fit_shift(readings, exact, n_positions)
-    return lines if _tells_slopes(lines) else fit_shift(readings, exact, n_positions)
-
-
-def expected_line_or_shift(guess: Lines, readings: Readings, exact: Array) -> Lines:
-    """The same as it is to be expected by lines that are guessed."""
-    if np.ptp(exact) >= _SLOPE_ERROR / 100 * abs(readings.slope):
-        lines = expected_lines(guess, readings, exact)
-        if _tells_slopes(lines):
-            return lines
-    readings = replace(readings, overlaps=guess.at(exact, readings.positions))
-    return fit_shift(readings, exact, len(guess.slopes))
-
-
-def _tells_slopes(lines: Lines) -> bool:
-    return bool(np.all(np.sqrt(lines.covariances[:, 1, 1]) < _SLOPE_ERROR * np.abs(lines.slopes)))
-
-
-def fit_shift(readings: Readings, exact: Array, n_positions: int) -> Lines:
-    """The mean distance of known readings from what they should be, as a line of slope 1."""
-    off, variances, excess = readings.overlaps - exact, readings.variances, 0.0
-    for _ in range(3):
-        weights = 1.0 / (variances + excess)
-        shift, variance = float(weights @ off / weights.sum()), float(1.0 / weights.sum())
-        excess = max(0.0, float(np.mean((off - shift) ** 2 - variances)))
-    chance = 2.0 * float(ndtr(-abs(shift) / np.sqrt(variance)))
-    covariances = np.tile(np.diag([variance, 1e-18]), (n_positions, 1, 1))
-    ones = np.ones(n_positions)
-    return Lines(shift * ones, ones, covariances, float(np.sqrt(excess)), False, len(off), chance)
 
 
 # --- the drift of jobs ----------------------------------------------------------------------------------------------
@@ -403,13 +342,13 @@ def fit_drift(readings: Readings, exact: Array, lines: Lines, jobs: Codes) -> tu
     """How the lines of jobs differ from the common ones, by known pairs (n,), their overlaps and their jobs from 0 on.
 
     Added intercept and slope of each job, (jobs, 2), and their covariances, (jobs, 2, 2). None where the drift may be
-    chance, or where a job tells no line.
+    chance.
     """
     n_jobs, expected = int(jobs.max()) + 1, lines.at(exact, readings.positions)
-    if n_jobs < 2 or not _tell_lines(exact, jobs, n_jobs, least=2):
+    if n_jobs < 2:
         return None
     weights = 1.0 / (readings.variances_at(expected) + lines.excess**2)
-    shifts, covariances = _least_squares(weights, exact, readings.overlaps - expected, jobs, n_jobs)
+    shifts, covariances = _least_squares(weights, exact, readings.overlaps - expected, jobs, n_jobs, 0.0)
     by_chance = chdtrc(2 * (n_jobs - 1), _wald(shifts, covariances)) >= _DRIFT_SIGNIFICANT
     return None if by_chance else (shifts, covariances)
 
@@ -430,36 +369,18 @@ def directions_of(left: Array, right: Array) -> Array | None:
     """Pairs of vectors, none of which is zero, at length 1, shape (2, n, d); None for vectors of one column."""
     if left.shape[1] == 1:
         return None
-    return np.stack([one / row_norms(one)[:, None] for one in (left, right)])
+    return np.stack([rows / row_norms(rows)[:, None] for rows in (left, right)])
 
 
-def drawn_alike(directions: Array, far: float, rng: np.random.Generator) -> Array:
-    """Random numbers of variance 1, shape (n,), that are correlated by ``far·c + (1 − far)·c³``."""
+def drawn_alike(directions: Array, rng: np.random.Generator) -> Array:
+    """Random numbers of variance 1, shape (n,), that are correlated by w·c + (1 − w)·c³."""
 
     def form() -> Array:
         """A random bilinear form of every pair: its covariances are c."""
         width = directions.shape[2]
         return np.asarray(np.einsum("ni,ni->n", directions[0] @ rng.standard_normal((width, width)), directions[1]))
 
-    drawn: Array = np.sqrt(far) * form()
+    drawn: Array = np.sqrt(_FAR) * form()
     for _ in range(_PRODUCTS):
-        drawn += np.sqrt((1.0 - far) / _PRODUCTS) * form() * form() * form()
+        drawn += np.sqrt((1.0 - _FAR) / _PRODUCTS) * form() * form() * form()
     return drawn
-
-
-def far_share(residuals: Array, variances: Array, scatter: float, directions: Array) -> float:
-    """Share of the unexplained variance with a correlation of c, from 0 to 1; the rest has one of c³.
-
-    Least squares of the products of residuals of known pairs, which are `scatter`, the variance beyond the shots, times
-    the correlation on average. Variances are those of the residuals, by shots and scatter.
-    """
-    some = slice(None, None, -(-len(residuals) // _MOST_PAIRS))
-    left, right = directions[:, some]
-    likeness = (left @ left.T) * (right @ right.T)
-    far, near = np.triu(likeness, 1), np.triu(likeness**3, 1)
-    weights = np.outer(1.0 / variances[some], 1.0 / variances[some])
-    products = np.outer(residuals[some], residuals[some]) / scatter if scatter else near
-    square = float(np.sum(weights * (far - near) ** 2))
-    if square == 0.0:
-        return 0.0
-    return float(np.clip(np.sum(weights * (far - near) * (products - near)) / square, 0.0, 1.0))

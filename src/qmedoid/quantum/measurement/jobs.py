@@ -4,33 +4,30 @@ Every job has pairs of known overlap, or known inputs of a trained circuit, in c
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import JobError, ModelError, QMedoidError
-from qmedoid.quantum.circuits.compact_swap import CircuitForm
+from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidError
+from qmedoid.quantum.circuits.compact_swap import CircuitForm, FormName, form_named
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import CircuitBatch, Counts, counts_of, has_failed, runs_here, says_how_it_is
 from qmedoid.quantum.measurement.calibration import (
     Estimates,
-    FitLines,
     Readings,
-    directions_of,
     estimated,
     fit_drift,
     fit_lines,
     without_drift,
 )
-from qmedoid.quantum.measurement.recorder import Tests
+from qmedoid.quantum.measurement.recorder import REGISTERS, Register, Tests
 
 if TYPE_CHECKING:
-    from qmedoid.quantum.measurement.settings import MeasurementSettings
     from qmedoid.quantum.runs.files import JobFiles
 
 # Calibration circuits that a job has for each shape at least.
@@ -40,11 +37,77 @@ _ENOUGH, _SPREAD = 32, 0.05
 # Jobs that wait at a service at a time, and how often one that fails is tried.
 _AHEAD, _ATTEMPTS = 10, 3
 
-Known = tuple[Array, Array, Array | None]
-"""Known pairs for all copies of some circuits: angles (n, n_angles), what they are known to be, and their vectors."""
-Shape = tuple[Pack, Array, Codes, Callable[[int, np.random.Generator], Known]]
-"""Tests of one packed circuit: the circuit, angles (tests, n_angles), shots (tests,), and known pairs for all copies of
-so many circuits."""
+Refine = Literal["device", "simulated"]
+MOST_SHOTS = 1_000_000
+"""Shots of a circuit at most: a job of a simulator has a bit of every shot and qubit in memory."""
+_LEAST = {"shots": 1, "calibration_circuits": 6, "circuits_per_job": 1, "draws": 1, "seed": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasurementSettings:
+    """How a batch of records is measured.
+
+    Parameters
+    ----------
+    circuit : {"interference", "compact_swap"}
+        The circuit of a test.
+    register : {"column", "group", "paper"}
+        ``"column"`` is one test for every column, a single qubit, many side by side. ``"group"`` is one test for all
+        columns of a group, in a register of several qubits, as many side by side as fit. ``"paper"`` is the compact
+        SWAP test of a group, one in each circuit.
+    shots : int
+        Measurements of each circuit.
+    calibrate : bool
+        Whether pairs of known overlap run in every job, to undo what noise does to overlaps.
+    calibration_circuits : int
+        Circuits of known pairs for each shape of circuit, about, at least 6; every job has at least four.
+    circuits_per_job : int
+        Circuits that are sent at once, without those of known pairs.
+    refine : {"device", "simulated"}
+        Where the trained circuit of a model runs that refines decisions or is the whole model: on the device as well,
+        or in an exact simulation, with measured distances as its input.
+    draws : int
+        Decisions with overlaps drawn within their errors that errors of margins come from.
+    seed : int
+        Of these draws and of the choice of known pairs.
+    """
+
+    circuit: FormName = "interference"
+    register: Register = "column"
+    shots: int = 4096
+    calibrate: bool = True
+    calibration_circuits: int = 32
+    circuits_per_job: int = 100
+    refine: Refine = "device"
+    draws: int = 64
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        form_named(self.circuit)
+        allowed = {"register": REGISTERS, "refine": get_args(Refine), "calibrate": (True, False)}
+        for name, values in allowed.items():
+            if getattr(self, name) not in values:
+                raise ParameterError(
+                    f"The {name!r} parameter must be one of {', '.join(map(repr, values))}. "
+                    f"Got {getattr(self, name)!r} instead."
+                )
+        for name, least in _LEAST.items():
+            value, most = getattr(self, name), MOST_SHOTS if name == "shots" else np.inf
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
+                limit = f">= {least}" if most == np.inf else f"from {least} to {most:,}"
+                raise ParameterError(f"The {name!r} parameter must be an int {limit}. Got {value!r} instead.")
+
+    @property
+    def form(self) -> CircuitForm:
+        """The circuit; the paper's register has the paper's."""
+        return form_named("compact_swap" if self.register == "paper" else self.circuit)
+
+
+Known = tuple[Array, Array]
+"""Known pairs for all copies of some circuits: angles (n, n_angles), and what they are known to be."""
+Shape = tuple[Pack, Array, Callable[[int, np.random.Generator], Known]]
+"""Tests of one packed circuit: the circuit, angles (tests, n_angles), and known pairs for all copies of a number of
+circuits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,39 +146,35 @@ class Job:
         return digest.hexdigest()
 
 
-def make_jobs(shapes: Sequence[Shape], settings: "MeasurementSettings", *, after: int = 0) -> tuple[Job, ...]:
-    """Jobs that run all tests, each with its number of shots; they are numbered after so many others."""
-    circuits, size = list(_circuits(shapes)), settings.circuits_per_job
+def make_jobs(shapes: Sequence[Shape], settings: MeasurementSettings, *, after: int = 0) -> tuple[Job, ...]:
+    """Jobs that run all tests, shape by shape in their order; they are numbered from `after` on."""
+    circuits = [
+        (shape, row)
+        for shape, (pack, angles, _) in enumerate(shapes)
+        for row in np.pad(np.arange(len(angles)), (0, -len(angles) % pack.n_copies), constant_values=-1).reshape(
+            -1, pack.n_copies
+        )
+    ]
+    size = settings.circuits_per_job
     groups = [circuits[start : start + size] for start in range(0, len(circuits), size)]
-    jobs_of = [sum(any(row[0] == place for row in group) for group in groups) for place in range(len(shapes))]
+    present = [sorted({shape for shape, _ in group}) for group in groups]
     jobs = []
-    for number, group in enumerate(groups, start=after):
+    for number, (group, of_group) in enumerate(zip(groups, present, strict=True), start=after):
         rng = np.random.default_rng([settings.seed, number, 1])  # not that of the job's simulated shots
         batches = []
-        for place, n_shots in sorted({(shape, n) for shape, n, _ in group}):
-            pack, angles, *_ = shapes[place]
-            tests = np.stack([row[2] for row in group if row[:2] == (place, n_shots)])
-            batches.append(CircuitBatch(pack, tested_angles(tests, angles), n_shots, place, tests))
-        for place in sorted({shape for shape, _, _ in group}) if settings.calibrate else ():
-            pack, known_pairs = shapes[place][0], shapes[place][3]
-            count = max(_LEAST_KNOWN, -(-settings.calibration_circuits // jobs_of[place]))
-            most = max(n for shape, n, _ in group if shape == place)
-            angles, exact, directions = known_pairs(count, rng)
+        for shape in of_group:
+            pack, angles, _ = shapes[shape]
+            tests = np.stack([row for other, row in group if other == shape])
+            batches.append(CircuitBatch(pack, tested_angles(tests, angles), settings.shots, shape, tests))
+        for shape in of_group if settings.calibrate else ():
+            pack, _, known_pairs = shapes[shape]
+            n_jobs = sum(shape in one for one in present)
+            count = max(_LEAST_KNOWN, -(-settings.calibration_circuits // n_jobs))
+            angles, exact = known_pairs(count, rng)
             tests = np.full((count, pack.n_copies), -1, dtype=np.intp)
-            batches.append(CircuitBatch(pack, angles.reshape(count, -1), most, place, tests, exact, directions))
+            batches.append(CircuitBatch(pack, angles.reshape(count, -1), settings.shots, shape, tests, exact))
         jobs.append(Job(number, tuple(batches)))
     return tuple(jobs)
-
-
-def _circuits(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, Codes]]:
-    """Shape, shots and tests of every circuit; copies that are left over have −1."""
-    for place, (pack, _, shots, _) in enumerate(shapes):
-        for n_shots in np.unique(shots).tolist():
-            own = np.flatnonzero(shots == n_shots)
-            for start in range(0, len(own), pack.n_copies):
-                row = np.full(pack.n_copies, -1, dtype=np.intp)
-                row[: len(own) - start] = own[start : start + pack.n_copies]
-                yield place, n_shots, row
 
 
 def tested_angles(numbers: Codes, angles: Array) -> Array:
@@ -130,20 +189,15 @@ def known_pairs(tests: Tests, n_copies: int, form: CircuitForm, count: int, rng:
     But noise shrinks those of several columns less than other pairs, so that tests alone tell the better line if there
     are many of them, with different overlaps.
     """
-    size = count * n_copies
-    of_test = rng.integers(len(tests), size=size)
+    of_test = rng.integers(len(tests), size=count * n_copies)
     angles, overlaps = tests.angles[of_test], tests.overlaps[of_test]
-    directions = None if tests.directions is None else tests.directions[:, of_test]
-    if directions is None or len(tests) < _ENOUGH or tests.overlaps.std() < _SPREAD:
+    if tests.directions is None or len(tests) < _ENOUGH or tests.overlaps.std() < _SPREAD:
         turn = in_turn(count, n_copies) % 4
         for kind, sign in ((0, 1.0), (2, -1.0)):
-            own = turn == kind
-            left = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(own))]
-            angles[own], overlaps[own] = form.angles(left, sign * left), (1.0 - sign) / 2.0
-            toward = directions_of(left, sign * left)
-            if directions is not None and toward is not None:
-                directions[:, own] = toward
-    return angles, overlaps, directions
+            chosen = turn == kind
+            left = tests.known[rng.integers(len(tests.known), size=np.count_nonzero(chosen))]
+            angles[chosen], overlaps[chosen] = form.angles(left, sign * left), (1.0 - sign) / 2.0
+    return angles, overlaps
 
 
 def in_turn(count: int, n_copies: int) -> Codes:
@@ -152,24 +206,19 @@ def in_turn(count: int, n_copies: int) -> Codes:
     return size // n_copies + size % n_copies
 
 
-def positions_of(jobs: Sequence[Job], shape: int, n_tests: int) -> Codes:
+def positions_of(n_tests: int, pack: Pack) -> Codes:
     """The copy of the circuit that runs each test of a shape."""
-    found = np.zeros(n_tests, dtype=np.intp)
-    for batch in (batch for job in jobs for batch in job.batches if batch.shape == shape):
-        circuit, copy = np.nonzero(batch.tests >= 0)
-        found[batch.tests[circuit, copy]] = copy
-    return found
+    return np.arange(n_tests) % pack.n_copies
 
 
 def known_of(jobs: Sequence[Job], shape: int, slope: float, at_zero: float) -> tuple[Readings, Array] | None:
-    """Shots and positions of the known pairs of a shape, which are not read yet, and what they are; None for none."""
-    own = [batch for job in jobs for batch in job.batches if batch.shape == shape and batch.known is not None]
-    if not own:
+    """The known pairs of a shape, which are not read yet, and what they are; None for none."""
+    batches = [batch for job in jobs for batch in job.batches if batch.shape == shape and batch.known is not None]
+    if not batches:
         return None
-    exact = np.concatenate([batch.known for batch in own if batch.known is not None])
-    shots = np.concatenate([np.full(batch.tests.size, float(batch.shots)) for batch in own])
-    positions = np.concatenate([np.indices(batch.tests.shape)[1].ravel() for batch in own])
-    return Readings(np.zeros(len(exact)), shots, positions, slope, at_zero), exact
+    exact, first = np.concatenate([batch.known for batch in batches if batch.known is not None]), batches[0]
+    positions = positions_of(len(exact), first.pack)
+    return Readings(np.zeros(len(exact)), float(first.shots), positions, slope, at_zero), exact
 
 
 def not_of_this_plan() -> ModelError:
@@ -200,29 +249,26 @@ def read_tests(
     at_zero: float,
     *,
     directions: Array | None = None,
-    fit: FitLines = fit_lines,
 ) -> Estimates:
     """Values at_zero + slope · share of ones of the tests of a shape, calibrated by known pairs if there are any."""
     readings, tests, jobs = _gathered([part for part in parts if part[3] is None], slope, at_zero)
-    order = np.argsort(tests, kind="stable")
-    if not np.array_equal(tests[order], np.arange(n_tests)):
+    if not np.array_equal(tests, np.arange(n_tests)):
         raise not_of_this_plan()
-    shots, positions = readings.shots[order], readings.positions[order]
-    readings = Readings(readings.overlaps[order], shots, positions, slope, at_zero, directions=directions)
+    readings = replace(readings, directions=directions)
     raw, by_shots, largest = readings.overlaps, readings.variances, 0.0
     of_known = [part for part in parts if part[3] is not None]
     if not of_known:
         return estimated(readings, None)
     known, exact, of_job = _gathered(of_known, slope, at_zero)
-    lines, numbers = fit(known, exact, n_positions), np.unique(of_job)
+    lines, numbers = fit_lines(known, exact, n_positions), np.unique(of_job)
     drift = fit_drift(known, exact, lines, np.searchsorted(numbers, of_job))
     if drift is not None:
         # What the jobs shift looked like scatter about the common lines, and is none.
         shifts, covariances = drift
         of_pair = shifts[np.searchsorted(numbers, of_job)]
         change = of_pair[:, 0] + of_pair[:, 1] * exact
-        lines = fit(replace(known, overlaps=known.overlaps - change), exact, n_positions)
-        readings = without_drift(readings, lines, shifts, covariances, np.searchsorted(numbers, jobs[order]))
+        lines = fit_lines(replace(known, overlaps=known.overlaps - change), exact, n_positions)
+        readings = without_drift(readings, lines, shifts, covariances, np.searchsorted(numbers, jobs))
         largest = float(np.abs([shifts[:, 0], shifts.sum(axis=1)]).max())
     return replace(estimated(readings, lines), raw=raw, by_shots=by_shots, drift=largest)
 
@@ -233,11 +279,10 @@ def _gathered(parts: Sequence[Part], slope: float, at_zero: float) -> tuple[Read
     for job, batch, ones, known in parts:
         used = batch.tests >= 0 if known is None else np.ones_like(batch.tests, dtype=np.bool_)
         copy, what = np.nonzero(used)[1], batch.tests[used] if known is None else known
-        found.append((what, ones[used], np.full(len(copy), float(batch.shots)), copy, np.full(len(copy), job)))
-    what, counted, shots, positions, jobs = (np.concatenate(one) for one in zip(*found, strict=True))
-    toward = [batch.directions for _, batch, _, _ in parts if batch.directions is not None]
-    directions = np.concatenate(toward, axis=1) if toward else None
-    return Readings(at_zero + slope * counted / shots, shots, positions, slope, at_zero, 0.0, directions), what, jobs
+        found.append((what, ones[used], copy, np.full(len(copy), job)))
+    what, counted, positions, jobs = (np.concatenate(one) for one in zip(*found, strict=True))
+    shots = float(parts[0][1].shots)
+    return Readings(at_zero + slope * counted / shots, shots, positions, slope, at_zero), what, jobs
 
 
 def run_jobs(
@@ -342,7 +387,7 @@ def _started(job: Job, device: Device, store: "JobFiles | None") -> Any:
         return device.submit(job.batches, seed=[job.number])
     job_id, key = store.submitted(job), job.key(device)
     if job_id is not None:
-        handle = device.fetch(job_id) if job_id else device.find(key)
+        handle = device.find(job_id, key)
         if handle is not None:
             return handle
     store.keep_submitted(job, "")

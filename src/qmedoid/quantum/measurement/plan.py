@@ -4,23 +4,22 @@ A model knows nothing of this: it asks a SWAP test for overlaps. What it asks is
 list of distinct tests, is packed on the qubits that are there, runs in a few jobs, and is answered from the counts.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.exceptions import DataError
+from qmedoid.arrays import Array, Flags
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Counts
-from qmedoid.quantum.documents import PlanSummaryDict
+from qmedoid.quantum.documents import CircuitPlanDict
 from qmedoid.quantum.measurement.calibration import Estimates, expected_estimates, guessed_lines
-from qmedoid.quantum.measurement.errors import Errors, decided_errors, shots_for
 from qmedoid.quantum.measurement.jobs import (
     Job,
+    MeasurementSettings,
     Part,
     Shape,
     check_counts,
@@ -33,25 +32,29 @@ from qmedoid.quantum.measurement.jobs import (
     run_jobs,
 )
 from qmedoid.quantum.measurement.recorder import Answers, Call, Decide, Decided, Recorder, Tests, tests_of
-from qmedoid.quantum.measurement.result import MeasurementResult, decided_columns, joined
-from qmedoid.quantum.measurement.settings import MeasurementSettings
+from qmedoid.quantum.measurement.result import (
+    Errors,
+    MeasurementResult,
+    decided_columns,
+    decided_errors,
+    joined,
+    root_mean,
+)
 from qmedoid.quantum.measurement.trained import (
     TrainedCircuit,
     TrainedReading,
     TrainedStage,
     Values,
-    decided_block,
     make_stage,
 )
 
 if TYPE_CHECKING:
     from qmedoid.quantum.runs.files import JobFiles
 
-# Shots at which "auto" looks at errors first, and how often it chooses less where the budget does not reach.
-_TRIAL_SHOTS, _TRIALS = 1024, 5
-
-Block = tuple[Codes, int, tuple[Call, ...]]
-"""Records that are measured with the same number of shots: their numbers, the shots, and what is asked for them."""
+# Decimals of the inputs of a trained circuit.
+_DECIMALS = 9
+# Undecided rows that a summary lists.
+_LISTED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,10 @@ class MeasurementPlan:
     settings : MeasurementSettings
     decide : callable
         Decides about records with the distances of a SWAP test.
-    blocks : tuple of (rows, shots, calls)
+    shots : int
+        Of each circuit.
+    calls : tuple of Call
+        Calls of the SWAP test, and how they are answered.
     tests : tuple of Tests
         Distinct tests, shape by shape.
     packs : tuple of Pack
@@ -84,7 +90,8 @@ class MeasurementPlan:
     device: Device
     settings: MeasurementSettings
     decide: Decide
-    blocks: tuple[Block, ...]
+    shots: int
+    calls: tuple[Call, ...]
     tests: tuple[Tests, ...]
     packs: tuple[Pack, ...]
     jobs: tuple[Job, ...]
@@ -106,20 +113,12 @@ class MeasurementPlan:
     @property
     def n_asked(self) -> int:
         """Tests that records ask for, with repeats."""
-        return sum(int(np.count_nonzero(test >= 0)) for _, _, calls in self.blocks for _, _, test, _ in calls)
+        return sum(int(np.count_nonzero(test >= 0)) for _, _, test, _ in self.calls)
 
     @cached_property
     def all_jobs(self) -> tuple[Job, ...]:
         """Jobs of the distances, and of the trained circuit with the inputs that it has in closed form."""
         return self.jobs if self.trained is None else (*self.jobs, *self.trained.jobs)
-
-    @property
-    def layout(self) -> list[tuple[int | None, Pack]]:
-        """Packed circuits, with the columns of each; the trained circuit comes last and has None."""
-        found: list[tuple[int | None, Pack]] = [
-            (tests.n_features, pack) for tests, pack in zip(self.tests, self.packs, strict=True)
-        ]
-        return found if self.trained is None else [*found, (None, self.trained.pack)]
 
     @cached_property
     def n_circuits(self) -> int:
@@ -145,13 +144,12 @@ class MeasurementPlan:
     def expected_estimates(self) -> tuple[Estimates, ...]:
         """Overlaps and their errors as expected by shots and by the error rates that the device reports."""
         form, found = self.settings.form, []
-        at_noise, all_shots = float(form.overlap(0.5)), _shots_of(self.blocks, self.tests)
-        for shape, (tests, shots, pack) in enumerate(zip(self.tests, all_shots, self.packs, strict=True)):
+        ends, at_noise = (form.slope, form.at_zero), float(form.overlap(0.5))
+        for shape, (tests, pack) in enumerate(zip(self.tests, self.packs, strict=True)):
             lines = guessed_lines(pack.shrink, at_noise, form.template(tests.n_features).num_qubits)
-            known = known_of(self.jobs, shape, form.slope, form.at_zero)
-            told = tests.overlaps, shots, positions_of(self.jobs, shape, len(tests))
-            ends = form.slope, form.at_zero
-            found.append(expected_estimates(*told, ends, lines, known, directions=tests.directions))
+            known, positions = known_of(self.jobs, shape, *ends), positions_of(len(tests), pack)
+            exact = tests.overlaps, self.shots, positions
+            found.append(expected_estimates(*exact, ends, lines, known, directions=tests.directions))
         return tuple(found)
 
     @cached_property
@@ -185,15 +183,14 @@ class MeasurementPlan:
 
         counts = run_some(self.jobs, 0)
         if self.trained is not None:
-            counts += run_some(self.trained_jobs(counts, store), len(self.jobs))
+            counts += run_some(self.trained_jobs(counts), len(self.jobs))
         return self.read_out(counts)
 
-    def trained_jobs(self, counts: Sequence[Sequence[Counts]], store: "JobFiles | None" = None) -> tuple[Job, ...]:
+    def trained_jobs(self, counts: Sequence[Sequence[Counts]]) -> tuple[Job, ...]:
         """Jobs of the trained circuit, with inputs by the counts of the jobs of distances."""
         if self.trained is None:
             return ()
-        inputs = self.inputs_by(joined([one.overlaps for one in self.read_overlaps(counts)]))
-        return self.trained.jobs_at(inputs if store is None else store.inputs(inputs))
+        return self.trained.jobs_at(self.inputs_by(joined([one.overlaps for one in self.read_overlaps(counts)])))
 
     def read_overlaps(self, counts: Sequence[Sequence[Counts]]) -> tuple[Estimates, ...]:
         """Overlaps and their calibration, shape by shape, from the counts of the jobs of distances."""
@@ -222,7 +219,7 @@ class MeasurementPlan:
     def result_of(self, estimates: Sequence[Estimates], trained: TrainedReading | None) -> MeasurementResult:
         """Decisions and their errors by the overlaps, and by what the trained circuit reads, if there is one."""
         values = joined([one.overlaps for one in estimates])
-        decided = self.decided_by(values, None if trained is None else trained.measured)
+        decided = self.decided_by(values, None if trained is None else lambda _: trained.values)
         return MeasurementResult(self, decided, self.errors_of(decided, estimates, trained), tuple(estimates), trained)
 
     def decided_by(self, values: Array, circuit: Values | None = None) -> Decided:
@@ -230,20 +227,22 @@ class MeasurementPlan:
 
         Without these it is simulated exactly, with the inputs that the tests give it.
         """
-        padded, trained = np.append(values, 0.5), None if self.trained is None else self.trained.circuit
-        reads = trained.exact if circuit is None and trained is not None else circuit
-        return _put_together(
-            (rows, decided_block(self.decide, trained, Answers(calls, padded), rows, reads))  # test −1 is the last
-            for rows, _, calls in self.blocks
-        )
+        answers = Answers(self.calls, np.append(values, 0.5))  # test −1 is the last
+        if self.trained is None:
+            return self.decide(answers)
+        trained = self.trained.circuit
+        return self.decide(answers, trained.backend(circuit or trained.exact))
 
     def inputs_by(self, values: Array) -> Array:
-        """Inputs of the trained circuit from the values of all tests, shape (n, m)."""
+        """Inputs of the trained circuit from the values of all tests, shape (n, m).
+
+        A job is found by all bits of its angles, and another processor or version may round the last ones otherwise.
+        """
         if self.trained is None:
             return np.zeros((0, 0))
-        inputs = np.empty_like(self.trained.inputs)
-        self.decided_by(values, self.trained.circuit.noting(inputs))
-        return inputs
+        inputs = self.trained.circuit.inputs_of(self.decide, Answers(self.calls, np.append(values, 0.5)))[1]
+        rounded: Array = np.round(inputs, _DECIMALS) + 0.0  # one zero, not two
+        return rounded
 
     def errors_of(
         self, decided: Decided, estimates: Sequence[Estimates], trained: TrainedReading | None = None
@@ -261,8 +260,16 @@ class MeasurementPlan:
         """A column for every fact about the records: expected decision, margin and their errors."""
         return decided_columns(self.exact, self.expected_errors, self.classes)
 
-    def summary(self) -> PlanSummaryDict:
-        """The plan in plain values, without the expected errors."""
+    def summary(self) -> CircuitPlanDict:
+        """The plan in plain values, with the errors that are to be expected."""
+        undecided, value_error = np.flatnonzero(self.undecided), None
+        overlaps = [
+            (one.overlaps - tests.overlaps) ** 2 + one.errors**2
+            for one, tests in zip(self.expected_estimates, self.tests, strict=True)
+        ]
+        if self.trained is not None:
+            values = self.trained.expected
+            value_error = root_mean((values.values - values.exact) ** 2 + values.errors**2)
         return {
             "records": self.n_records,
             "circuit": self.settings.form.name,
@@ -290,12 +297,18 @@ class MeasurementPlan:
             ],
             "trained_circuit": None if self.trained is None else self.trained.summary(),
             "device": self.device.describe(),
+            "expected": {
+                "value_rms_error": value_error,
+                "overlap_rms_error": root_mean(joined(overlaps)),
+                "margin_rms_error": root_mean(self.expected_errors.margins**2),
+                "undecided": len(undecided),
+                "undecided_rows": undecided[:_LISTED].tolist(),
+            },
         }
 
 
 def make_plan(
     decide: Decide,
-    n_records: int,
     device: Device,
     settings: MeasurementSettings,
     *,
@@ -306,8 +319,8 @@ def make_plan(
 
     Parameters
     ----------
-    decide : callable (swap_test, rows, expectations) -> Decided
-    n_records : int
+    decide : callable (swap_test, expectations) -> Decided
+        Decides about all records.
     device : Device
     settings : MeasurementSettings
     classes : sequence
@@ -315,80 +328,19 @@ def make_plan(
     trained : TrainedCircuit or None
         A trained circuit that runs on the device as well, for the records that it decides.
     """
-    if n_records < 1:
-        raise DataError("There are no records to measure: pass at least one row.")
-    everybody = np.arange(n_records)
-
-    def planned(groups: Sequence[tuple[Codes, int]]) -> MeasurementPlan:
-        return _planned(groups, decide, device, settings, tuple(classes), trained)
-
-    if settings.shots != "auto":
-        return planned([(everybody, int(settings.shots))])
-    # More shots for records that these settle; all together have no more than with the budget for each circuit.
-    first = planned([(everybody, _TRIAL_SHOTS)])
-    distances = first.expected_errors.settled_by(first.exact)
-    budget, mean = settings.budget * first.n_circuits, float(settings.budget)
-    for _ in range(_TRIALS):
-        chosen = shots_for(distances, _TRIAL_SHOTS, mean)
-        plan = planned([(np.flatnonzero(chosen == n), int(n)) for n in np.unique(chosen)])
-        batches = [batch for job in plan.all_jobs for batch in job.batches if batch.known is None]
-        n_shots = sum(len(batch.angles) * batch.shots for batch in batches)
-        if n_shots <= budget:
-            return plan
-        # Records share tests, which run with the most shots that one of them asks for.
-        mean *= 0.95 * budget / n_shots
-    return planned([(everybody, int(settings.budget))])
-
-
-def _planned(
-    groups: Sequence[tuple[Codes, int]],
-    decide: Decide,
-    device: Device,
-    settings: MeasurementSettings,
-    classes: tuple[Any, ...],
-    trained: TrainedCircuit | None,
-) -> MeasurementPlan:
-    """A plan for groups of records, each with its shots."""
-    inputs = np.zeros((0, 0) if trained is None else (len(trained.rows), trained.ansatz.n_inputs))
-    noted, recorders = None if trained is None else trained.noting(inputs), [Recorder() for _ in groups]
-    exact = _put_together(
-        (rows, decided_block(decide, trained, recorder, rows, noted))
-        for (rows, _), recorder in zip(groups, recorders, strict=True)
-    )
-    form, alone = settings.form, settings.register == "paper"
-    tests, calls = tests_of([one for recorder in recorders for one in recorder.asked], form, settings.register)
-    answered = iter(calls)
-    blocks = tuple(
-        (rows, shots, tuple(next(answered) for _ in recorder.asked))
-        for (rows, shots), recorder in zip(groups, recorders, strict=True)
-    )
+    recorder, inputs, stage = Recorder(), np.zeros((0, 0)), None
+    if trained is None:
+        exact = decide(recorder)
+    else:
+        exact, inputs = trained.inputs_of(decide, recorder)
+    form = settings.form
+    tests, calls = tests_of(recorder.asked, form, settings.register)
     shapes: list[Shape] = []
-    for one, shots in zip(tests, _shots_of(blocks, tests), strict=True):
-        pack = device.pack(form, one.n_features, 1 if alone else len(one))
-        shapes.append((pack, one.angles, shots, partial(known_pairs, one, pack.n_copies, form)))
-    jobs, packs, stage = make_jobs(shapes, settings), tuple(shape[0] for shape in shapes), None
+    for one in tests:
+        pack = device.pack(form, one.n_features, 1 if settings.register == "paper" else len(one))
+        shapes.append((pack, one.angles, partial(known_pairs, one, pack.n_copies, form)))
+    jobs, packs = make_jobs(shapes, settings), tuple(shape[0] for shape in shapes)
     if trained is not None:
-        of_record = np.zeros(len(exact.codes), dtype=np.int64)
-        for rows, n_shots in groups:
-            of_record[rows] = n_shots
-        stage = make_stage(trained, inputs, of_record[trained.rows], device, settings, after=len(jobs))
-    return MeasurementPlan(device, settings, decide, blocks, tests, packs, jobs, exact, stage, classes)
-
-
-def _shots_of(blocks: Sequence[Block], tests: Sequence[Tests]) -> list[Codes]:
-    """Shots of every test, shape by shape: the most that a record asks for which needs it."""
-    shots = np.zeros(sum(map(len, tests)), dtype=np.int64)
-    for _, n_shots, calls in blocks:
-        for _, _, test, _ in calls:
-            used = test[test >= 0]
-            shots[used] = np.maximum(shots[used], n_shots)
-    return np.split(shots, np.cumsum([len(one) for one in tests], dtype=np.intp))[:-1]
-
-
-def _put_together(parts: Iterable[tuple[Codes, Decided]]) -> Decided:
-    """Decisions about parts of the records, put back in order."""
-    listed = list(parts)
-    order = np.argsort(np.concatenate([rows for rows, _ in listed]), kind="stable")
-    codes, scores, margins = (np.concatenate([decided[field] for _, decided in listed])[order] for field in range(3))
-    shares = [decided.probabilities for _, decided in listed if decided.probabilities is not None]
-    return Decided(codes, scores, margins, np.concatenate(shares)[order] if shares else None)
+        stage = make_stage(trained, inputs, device, settings, after=len(jobs))
+    of_plan = device, settings, decide, settings.shots, tuple(calls), tests, packs, jobs, exact, stage
+    return MeasurementPlan(*of_plan, tuple(classes))

@@ -48,8 +48,8 @@ class Decided(NamedTuple):
 
 
 Decide = Callable[..., Decided]
-"""``decide(swap_test, rows, expectations=None)`` decides about some of the records, by their numbers, with the
-distances that a SWAP test measures, and with a trained circuit that a backend runs; without one it is simulated."""
+"""``decide(swap_test, expectations=None)`` decides about all records with the distances that a SWAP test measures, and
+with a trained circuit that a backend runs; without one it is simulated."""
 Asked = tuple[Array, Array]
 """One call of a SWAP test: rows X of shape (n, d) and Y of shape (m, d)."""
 

@@ -24,13 +24,12 @@ from qmedoid.quantum.documents import TrainedPlanDict
 from qmedoid.quantum.measurement.calibration import (
     Estimates,
     expected_estimates,
-    expected_line_or_shift,
-    fit_line_or_shift,
     guessed_lines,
 )
 from qmedoid.quantum.measurement.jobs import (
     Job,
     Known,
+    MeasurementSettings,
     check_counts,
     in_turn,
     known_of,
@@ -40,13 +39,12 @@ from qmedoid.quantum.measurement.jobs import (
     tested_angles,
 )
 from qmedoid.quantum.measurement.recorder import Decide, Decided
-from qmedoid.quantum.measurement.settings import MeasurementSettings
 
 # Inputs that known ones are taken from where they are not those of records, and how many at each end of an observable.
 _POOL, _ENDS = 512, 16
 
-Values = Callable[[Codes, Array], Array]
-"""Expectation values, shape (n, K), of n of the circuit's records, by their places among these and their inputs."""
+Values = Callable[[Array], Array]
+"""Expectation values, shape (n, K), of the circuit's records from their inputs, shape (n, m)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,41 +95,32 @@ class TrainedCircuit:
         probabilities: Array = states.real**2 + states.imag**2
         return probabilities
 
-    def exact(self, _: Codes | None, inputs: Array) -> Array:
-        """Exact expectation values, shape (n, K); they are `Values`."""
+    def exact(self, inputs: Array) -> Array:
+        """Exact expectation values, shape (n, K)."""
         return self.least + self.span * (self.probabilities(inputs) @ self.masks.T)
 
-    def noting(self, into: Array) -> Values:
-        """The exact values; inputs that they are asked for are written into an array, shape (n, m)."""
-
-        def values(places: Codes, inputs: Array) -> Array:
-            into[places] = inputs
-            return self.exact(places, inputs)
-
-        return values
-
-    def backend(self, rows: Codes, values: Values) -> ExpectationFunction:
-        """A backend for those of some records that the circuit decides, in their order."""
-        places = np.searchsorted(self.rows, rows[np.isin(rows, self.rows)])
+    def backend(self, values: Values) -> ExpectationFunction:
+        """A backend that gives these values to the circuit's records."""
 
         def expectations(_: Ansatz, __: Array, inputs: Array, ___: Array, /) -> Array:
-            if len(inputs) != len(places):
+            if len(inputs) != len(self.rows):
                 raise ModelError(
                     "The model gives other records to its circuit than were planned: the records or the model changed "
                     "after the plan was made. Make a new plan."
                 )
-            return values(places, inputs)
+            return values(inputs)
 
         return expectations
 
+    def inputs_of(self, decide: Decide, swap_test: SwapTestFunction) -> tuple[Decided, Array]:
+        """Decisions with the circuit simulated exactly, and the inputs that it got, shape (n, m)."""
+        noted = list[Array]()
 
-def decided_block(
-    decide: Decide, trained: TrainedCircuit | None, swap_test: SwapTestFunction, rows: Codes, values: Values | None
-) -> Decided:
-    """Decisions about some records; the values are those of a trained circuit, if one runs."""
-    if trained is None or values is None:
-        return decide(swap_test, rows)
-    return decide(swap_test, rows, trained.backend(rows, values))
+        def exact(inputs: Array) -> Array:
+            noted.append(inputs)
+            return self.exact(inputs)
+
+        return decide(swap_test, self.backend(exact)), noted[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,11 +158,7 @@ class TrainedReading:
     @cached_property
     def exact(self) -> Array:
         """Expectation values by exact simulation with the same inputs, shape (n, K)."""
-        return self.circuit.exact(None, self.inputs)
-
-    def measured(self, places: Codes, _: Array) -> Array:
-        """The expectation values of some records; they are `Values`."""
-        return self.values[places]
+        return self.circuit.exact(self.inputs)
 
     def drawn(self, rng: np.random.Generator) -> Values:
         """Values as another run might read them if these were true, with inputs that may differ."""
@@ -181,7 +166,7 @@ class TrainedReading:
         values = np.stack([replace(one, own=np.zeros_like(one.own)).draw(rng) for one in self.estimates], axis=1)
         values += np.stack([one.own for one in self.estimates], axis=1) * normal
         off = values - self.exact
-        return lambda places, inputs: self.circuit.exact(places, inputs) + off[places]
+        return lambda inputs: self.circuit.exact(inputs) + off
 
 
 def common_roots(probabilities: Array, masks: Flags, estimates: Sequence[Estimates]) -> Array:
@@ -217,14 +202,14 @@ class TrainedStage:
     circuit : TrainedCircuit
     pack : Pack
     inputs : in closed form, (n, m)
-    shots : (n,)
+    shots : of each circuit
     jobs : with the inputs of the closed form; those that run have the measured ones
     """
 
     circuit: TrainedCircuit
     pack: Pack
     inputs: Array
-    shots: Codes
+    shots: int
     jobs: tuple[Job, ...]
 
     def jobs_at(self, inputs: Array) -> tuple[Job, ...]:
@@ -259,7 +244,7 @@ class TrainedStage:
                 for job, batch, of_states in found
             ]
             ends = float(span), float(least)
-            estimates.append(read_tests(parts, len(inputs), self.pack.n_copies, *ends, fit=fit_line_or_shift))
+            estimates.append(read_tests(parts, len(inputs), self.pack.n_copies, *ends))
         # A part of a count for every state, so that no outcome is taken as impossible.
         probabilities = (states + 1.0 / states.shape[1]) / (states.sum(axis=1, keepdims=True) + 1.0)
         return TrainedReading(circuit, inputs, tuple(estimates), common_roots(probabilities, masks, estimates))
@@ -268,8 +253,8 @@ class TrainedStage:
     def expected(self) -> TrainedReading:
         """Values and errors that are to be expected, by shots and by the error rates that the device reports."""
         circuit, shrink, n_qubits = self.circuit, self.pack.shrink, self.circuit.ansatz.n_qubits
-        positions, probabilities = positions_of(self.jobs, 0, len(self.inputs)), circuit.probabilities(self.inputs)
-        exact, estimates = circuit.exact(None, self.inputs), list[Estimates]()
+        positions, probabilities = positions_of(len(self.inputs), self.pack), circuit.probabilities(self.inputs)
+        exact, estimates = circuit.exact(self.inputs), list[Estimates]()
         for number, (mask, span, least) in enumerate(zip(circuit.masks, circuit.span, circuit.least, strict=True)):
             # As seen on fake devices: half of what noise takes is by gates, half goes with the qubits that are read.
             states = np.arange(len(mask))
@@ -279,7 +264,7 @@ class TrainedStage:
             known = known_of(self.jobs, 0, *ends)
             of_one = None if known is None else (known[0], known[1][:, number])
             shown = exact[:, number], self.shots, positions
-            estimates.append(expected_estimates(*shown, ends, lines, of_one, expect=expected_line_or_shift))
+            estimates.append(expected_estimates(*shown, ends, lines, of_one))
         left = shrink[positions][:, None]
         mixed = left * probabilities + (1.0 - left) / probabilities.shape[1]
         return TrainedReading(circuit, self.inputs, tuple(estimates), common_roots(mixed, circuit.masks, estimates))
@@ -302,17 +287,19 @@ class TrainedStage:
 
 
 def make_stage(
-    circuit: TrainedCircuit, inputs: Array, shots: Codes, device: Device, settings: MeasurementSettings, *, after: int
+    circuit: TrainedCircuit, inputs: Array, device: Device, settings: MeasurementSettings, *, after: int
 ) -> TrainedStage:
-    """The stage of a circuit for records of these inputs in closed form, with jobs numbered after so many others."""
+    """The stage of a circuit for records of these inputs in closed form; its jobs are numbered from `after` on."""
     pack = device.trained_pack(circuit.ansatz, circuit.rotations, 1 if settings.register == "paper" else len(inputs))
     # Inputs at which an observable is especially small or large, shape (K, 2, inputs, m): they tell a slope best.
     rng = np.random.default_rng([settings.seed, 0, 3])  # no stream of a job or of draws
     pool = rng.uniform(-np.pi, np.pi, size=(_POOL, circuit.ansatz.n_inputs))
-    order = np.argsort(circuit.exact(None, pool), axis=0, kind="stable")
+    order = np.argsort(circuit.exact(pool), axis=0, kind="stable")
     far = pool[np.stack([order[:_ENDS], order[-_ENDS:]]).transpose(2, 0, 1)]
     known = partial(_known_inputs, circuit, inputs, far, pack.n_copies)
-    return TrainedStage(circuit, pack, inputs, shots, make_jobs([(pack, inputs, shots, known)], settings, after=after))
+    return TrainedStage(
+        circuit, pack, inputs, settings.shots, make_jobs([(pack, inputs, known)], settings, after=after)
+    )
 
 
 def _known_inputs(
@@ -323,4 +310,4 @@ def _known_inputs(
     at_ends = in_turn(count, n_copies) % 2 == 1
     which = [rng.integers(n, size=np.count_nonzero(at_ends)) for n in far.shape[:3]]
     chosen[at_ends] = far[tuple(which)]
-    return chosen, circuit.exact(None, chosen), None
+    return chosen, circuit.exact(chosen)

@@ -1,9 +1,9 @@
 """The files of a run: its packed circuits, the counts of finished jobs, and the names of those that a service runs.
 
-Every file ends with a hash of its contents and of its own name: one that is damaged, or in the place of another, is set
-aside with a note. A file of counts is an archive of NumPy arrays, which `numpy.load` opens: ``ones_0``, ``ones_1``, …
-say how often each copy of each circuit read 1, batch by batch, out of ``shots``; copies of several bits, how often each
-basis state.
+Every file ends with a hash of its contents and of its own name: one that is damaged, or in the place of another, counts
+as not there, with a note. A file of counts is an archive of NumPy arrays, which `numpy.load` opens: ``ones_0`` and so
+on say how often each copy of each circuit read 1, batch by batch, out of ``shots``; copies of several bits, how often
+each basis state.
 
 Circuits are kept as well. Error rates of a device change from day to day, and with them the choice of its qubits:
 circuits that were made anew would be other circuits, and what was run before would be lost.
@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array
 from qmedoid.exceptions import OutputError, warn
 from qmedoid.model.storage.atomic import atomic_file, cannot_write, remove_leftovers
 from qmedoid.quantum.devices.device import Device, PackKey
@@ -29,10 +28,6 @@ from qmedoid.quantum.measurement.jobs import Job
 
 FORMAT = 2
 """Number of the format of runs and their files; a run of another number does not go on."""
-SET_ASIDE = "set-aside"
-"""Folder of files that were not what they should be."""
-# Angles that differ by less are the same, rounded otherwise.
-_ROUNDING = 1e-9
 _SEAL = hashlib.sha256().digest_size
 Content = TypeVar("Content")
 
@@ -53,24 +48,25 @@ class KeptCircuits(dict[PackKey, Pack]):
         super().__init__()
         limits = None if device.quality is None else device.quality.limits
         self.folder, self._device = folder, [device.name, device.n_qubits, device.seed, limits]
+        self._on_disk: set[PackKey] = set()
 
     def __missing__(self, key: PackKey) -> Pack:
-        found = _kept(self._file(key), pack_from_bytes, "The circuit", "the circuit is made again")
-        if found is None:
+        pack = _kept(self._file(key), pack_from_bytes, "The circuit", "the circuit is made again")
+        if pack is None:
             raise KeyError(key)
-        self[key] = found
-        return found
+        self[key] = pack
+        self._on_disk.add(key)
+        return pack
 
     def save(self) -> None:
         """Write the circuits that are not in the folder yet."""
-        for key, pack in self.items():
-            file = self._file(key)
-            if not file.exists():
-                try:
-                    self.folder.mkdir(parents=True, exist_ok=True)
-                except OSError as error:
-                    raise cannot_write(self.folder, error) from error
-                _keep(file, pack_to_bytes(pack))
+        for key in self.keys() - self._on_disk:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise cannot_write(self.folder, error) from error
+            _keep(self._file(key), pack_to_bytes(self[key]))
+            self._on_disk.add(key)
 
     def _file(self, key: PackKey) -> Path:
         form, n_features, n_copies = key
@@ -109,7 +105,7 @@ class JobFiles:
         return known[1]
 
     def counts(self, job: Job) -> list[Counts] | None:
-        """The counts of a job that has finished, or None; a file that is damaged or of another job is set aside."""
+        """The counts of a job that has finished, or None; a file that is damaged or of another job is not used."""
 
         def read(content: bytes) -> list[Counts]:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
@@ -151,26 +147,6 @@ class JobFiles:
         except OSError as error:
             raise cannot_write(file, error) from error
 
-    def inputs(self, inputs: Array) -> Array:
-        """Inputs of the trained circuit as an earlier process had them, or these, which are kept.
-
-        They follow from the counts of distances, to the last bits of a computation that another processor or version
-        may round otherwise. A job is found by all bits of its angles: so the next process takes the inputs of the
-        first, if they are the same up to rounding.
-        """
-        file = self.path / "trained.inputs"
-
-        def read(content: bytes) -> Array:
-            return np.asarray(np.load(io.BytesIO(content), allow_pickle=False), dtype=np.float64)
-
-        before = _kept(file, read, "The inputs", "they are computed again")
-        if before is not None and before.shape == inputs.shape and np.all(np.abs(before - inputs) < _ROUNDING):
-            return before
-        out = io.BytesIO()
-        np.save(out, np.ascontiguousarray(inputs, dtype="<f8"), allow_pickle=False)
-        _keep(file, out.getvalue())
-        return inputs
-
     def _file(self, job: Job, ending: str) -> Path:
         return self.path / f"{job.number:05d}-{self.key(job)[:16]}{ending}"
 
@@ -182,7 +158,7 @@ def _keep(file: Path, content: bytes) -> None:
 
 
 def _kept(file: Path, read: Callable[[bytes], Content], what: str, then: str) -> Content | None:
-    """What a file holds; None where it is not there, or not what it should be: then it is set aside with a note."""
+    """What a file holds; None where it is not there, or, with a note, not what it should be."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:
@@ -194,16 +170,7 @@ def _kept(file: Path, read: Callable[[bytes], Content], what: str, then: str) ->
             raise ValueError("its contents do not match its hash, which is of its name as well")
         return read(content[:-_SEAL])
     except Exception as error:  # whatever bytes make NumPy raise
-        folder, number = file.parent / SET_ASIDE, 1
-        try:
-            folder.mkdir(exist_ok=True)
-            while (target := folder / f"{number}-{file.name}").exists():
-                number += 1
-            file.replace(target)
-        except OSError as full:
-            raise cannot_write(file, full) from full
-        moved = f"{SET_ASIDE}/{target.name}"
-        warn(f"{what} in {file.name} cannot be used ({error}): the file was moved to {moved}, and {then}.")
+        warn(f"{what} in {file.name} cannot be used ({error}): {then}, and the file is replaced.")
         return None
 
 

@@ -6,7 +6,6 @@ run/
   jobs/          counts of finished jobs, and the names of those that a service runs
   records.csv    the decisions with their errors
   summary.json   what the run showed
-  report.html    the same to look at
 """
 
 import contextlib
@@ -22,19 +21,20 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from filelock import FileLock, Timeout
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, OutputError, ParameterError, some_of, warn
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.quantum.devices.device import Device, as_device
+from qmedoid.quantum.measurement.jobs import MeasurementSettings
 from qmedoid.quantum.measurement.plan import MeasurementPlan
 from qmedoid.quantum.measurement.result import MeasurementResult
-from qmedoid.quantum.measurement.settings import MeasurementSettings
 from qmedoid.quantum.runs.files import FORMAT, JobFiles, KeptCircuits
-from qmedoid.quantum.runs.page import PAGE, RECORDS, SUMMARY, as_json, finite, planned, where, write_results
+from qmedoid.tables.writing import open_sink
 
-MANIFEST = "run.json"
+MANIFEST, RECORDS, SUMMARY = "run.json", "records.csv", "summary.json"
 _PACKAGES = ("numpy", "qiskit", "qiskit-aer", "qiskit-ibm-runtime")
 _SAID = {
     "model": "the model",
@@ -44,6 +44,7 @@ _SAID = {
     "noise": "the noise of the simulated device",
     "decisions": "the decisions in closed form",
 }
+_SUMMARIZED = ("names", "asked", "versions", "where", "plan", "result")
 _HASHES = ("model", "records", "noise", "decisions")
 # Characters of a hash that are shown.
 _SHOWN = 12
@@ -106,15 +107,15 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write the manifest by one atomic replace, with a hash of it: results that were edited are not printed."""
     with atomic_file(folder / MANIFEST) as file:
-        file.write(as_json({**manifest, "sha256": _digest(manifest)}))
+        file.write(_as_json({**manifest, "sha256": _digest(manifest)}))
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(finite(manifest), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(_finite(manifest), sort_keys=True).encode()).hexdigest()
 
 
 JOBS, CIRCUITS, LOCK = "jobs", "circuits", ".lock"
-_RESULTS = (RECORDS, SUMMARY, PAGE)
+_RESULTS = (RECORDS, SUMMARY)
 _OURS = frozenset((MANIFEST, LOCK, JOBS, CIRCUITS, *_RESULTS))
 
 
@@ -244,7 +245,7 @@ class RunFolder:
         facts : mapping, optional
             Hashes of ``model`` and ``records``: a run with another one is refused.
         names : mapping, optional
-            What model and table are called, for the page.
+            What model and table are called, for the summary.
         on_job : callable, optional
             Called as ``on_job(done, total)`` after each job.
 
@@ -267,7 +268,7 @@ class RunFolder:
         result = plan.run(files, on_job=on_job)
         assert self.manifest is not None
         written = {**self.manifest, "finished": _now(), "result": result.summary()}
-        write_results(self.path, result, written)
+        self._write_results(result, written)
         written["files"] = {name: _hash(self.path / name) for name in _RESULTS}
         self._write(written)
         return result
@@ -286,11 +287,8 @@ class RunFolder:
                 "names": dict(names),
                 "versions": running,
                 "circuits": circuits,
-                "layout": [
-                    {"columns": columns, "qubits": pack.qubits, "sha256": pack.sha256} for columns, pack in plan.layout
-                ],
-                "plan": planned(plan),
-                "where": where(plan.device),
+                "plan": plan.summary(),
+                "where": plan.device.place,
                 "started": _now(),
                 "finished": None,
                 "result": None,
@@ -312,6 +310,29 @@ class RunFolder:
     def _write(self, document: dict[str, Any]) -> None:
         write_manifest(self.path, document)
         self.manifest = read_manifest(self.path)
+
+    def _write_results(self, result: MeasurementResult, manifest: Mapping[str, Any]) -> None:
+        """The decisions as a table, and the summary without times: two runs of the same counts have the same."""
+        columns = {"row": np.arange(len(result.kept)), **result.columns()}
+        batch = pa.record_batch([pa.array(values) for values in columns.values()], names=list(columns))
+        with open_sink(str(self.path / RECORDS), batch.schema) as write:
+            write(batch)
+        with atomic_file(self.path / SUMMARY) as file:
+            file.write(_as_json({name: manifest[name] for name in _SUMMARIZED}))
+
+
+def _as_json(value: Any) -> bytes:
+    """Plain values as JSON."""
+    return (json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _finite(value: Any) -> Any:
+    """Plain values, with null for numbers that JSON lacks."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _now() -> str:

@@ -25,7 +25,6 @@
     pr: (s) => [s.recall, s.precision],
     roc: (s) => [s.fp / (s.fp + s.tn), s.recall],
     recall_by_alert_rate: (s) => [s.alerts / rows, s.recall],
-    net_benefit: (s) => [s.threshold, s.tp / rows - (s.fp / rows) * (s.threshold / (1 - s.threshold))],
   };
   const markers = [...document.querySelectorAll(".marker")].map((mark) => ({
     mark, x: scale(mark.dataset.x), y: scale(mark.dataset.y), place: positions[mark.dataset.curve],
@@ -38,8 +37,8 @@
   function show(i, from) {
     for (const [place, own] of texts) place.textContent = own[i];
     for (const [place, own] of counts) place.textContent = count(own[i]);
-    const [tp, fp, fn, tn, alerts, threshold] = ["tp", "fp", "fn", "tn", "alerts", "threshold"].map((key) => stops[key][i]);
-    const state = { tp, fp, fn, tn, alerts, threshold, recall: tp / (tp + fn), precision: tp / (tp + fp) };
+    const [tp, fp, fn, tn, alerts] = ["tp", "fp", "fn", "tn", "alerts"].map((key) => stops[key][i]);
+    const state = { tp, fp, fn, tn, alerts, recall: tp / (tp + fn), precision: tp / (tp + fp) };
     for (const { mark, x, y, place } of markers) {
       const [a, b] = place(state);
       if (Number.isFinite(a) && Number.isFinite(b)) mark.setAttribute("transform", `translate(${x(a).toFixed(2)} ${y(b).toFixed(2)})`);

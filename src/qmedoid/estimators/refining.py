@@ -1,8 +1,9 @@
-"""The circuit that refines a sum of parts: training, policy, and whether it pays (algorithm 20)."""
+"""The fit of a `MedoidClassifier`: parts, calibration, and a circuit that refines the scores (algorithm 20)."""
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -11,19 +12,27 @@ from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.estimators import parameters as allowed
-from qmedoid.estimators._methods import Fit, Recipe
 from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
 from qmedoid.estimators.folds import Splits, TrainingTable, splits_of_part
-from qmedoid.estimators.inputs import loss_weights
+from qmedoid.estimators.inputs import loss_weights, refuse_factors
+from qmedoid.estimators.recipes import (
+    RECIPES,
+    Fit,
+    MethodClassifier,
+    Recipe,
+    calibrated,
+    is_large_and_rare,
+    recipe_class,
+)
+from qmedoid.estimators.time_limit import FitReport, is_time_for
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
-from qmedoid.geometry.channels import class_channels
+from qmedoid.geometry.channels import DeltaKind, class_channels
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of
-from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.geometry.row_groups import first_rows, part_of
 from qmedoid.kernels.ties import tolerance
 from qmedoid.methods.part import FittedParts, KeptRows, Scored, medoid_part
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
 from qmedoid.methods.variational.training import TrainingData
 from qmedoid.model.refinement import (
     CircuitInputs,
@@ -38,84 +47,109 @@ from qmedoid.model.storage.checkpoints import CheckpointFolder
 if TYPE_CHECKING:
     from qmedoid.estimators.medoid import MedoidClassifier
 
+PAIRS_UP_TO = 5
+"""Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
 _BLOCK_ROWS = 4096
+
+
+def fit_model(
+    owner: "MedoidClassifier", data: TrainingTable, splits: Splits | None, context: CallbackContext
+) -> tuple[Any, list[Fit], Array]:
+    """Fit the parts of a `MedoidClassifier`, calibrate them, and train circuits where `refine` says so.
+
+    With `splits`, a list of one (training rows, validation rows), they are calibrated on these instead of in folds.
+    Returns the recipe, its fits, the best first, and their quality on held-out rows.
+    """
+    draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
+    counts = np.bincount(draws, minlength=len(data.classes)) if data.totals is None else data.totals
+    recipe = _prepared(owner, counts, splits)
+    recipe.check_factors(data)
+    policy = owner.refine
+    if policy == "auto":
+        is_refined = recipe.refines and is_large_and_rare(counts) and data.weights is None
+        policy = "always" if is_refined else "never"
+    elif data.weights is not None and policy != "never":
+        refuse_factors(data.weights, "A circuit that refines decisions")
+    refiner = None
+    if policy != "never" or owner.variational is not None:
+        refiner = _refiner(owner, context, recipe, policy, data, splits)
+    report = FitReport(owner, functools.partial(context.subcontext, recipe.method_name))
+    kind = recipe.calibration_kind(owner.calibration)
+    fits = [calibrated(fitted, kind, data) for fitted in recipe.fit_parts(data, report)]
+    report.end()
+    refined = fits
+    if refiner is not None and policy != "never" and is_time_for("the circuit"):
+        refined = [refiner.fit(fit) for fit in fits]
+    metric = owner.operating_point if isinstance(owner.operating_point, str) else None
+    # A circuit that was stopped before it had out-of-fold scores is as good as the parts alone.
+    held_out = [after.held_out or before.held_out for after, before in zip(refined, fits, strict=True)]
+    scores = np.array([out_of_fold_score(one, data.codes, metric) for one in held_out if one is not None])
+    if any(fit.circuit is not None for fit in refined):
+        # A circuit may do more for the second candidate than for the first.
+        order = np.argsort(-scores, kind="stable")
+        refined, scores = [refined[place] for place in order], scores[order]
+    return recipe, refined, scores
+
+
+def recipe_of(method: Any, counts: Codes) -> Any:
+    """A copy of the estimator of a method that was given, or that of its name for these rows per class."""
+    if not isinstance(method, str):
+        return clone(method)
+    if method == "auto":
+        method = next(name for name in RECIPES if recipe_class(name).suits(counts))
+    return recipe_class(method)()
+
+
+def _prepared(owner: "MedoidClassifier", counts: Codes, splits: Splits | None) -> Any:
+    """The recipe with a seed and the folds; its parameters, and those of the circuit, are checked."""
+    recipe = recipe_of(owner.method, counts)
+    allowed.check_parameters(type(recipe).__name__, recipe.get_params(deep=False), recipe._constraints)
+    for part in (recipe, owner.variational):
+        if getattr(part, "operating_point", None) is not None:
+            raise ParameterError(
+                "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
+                f"operating_point=None to its {type(part).__name__}."
+            )
+    if isinstance(recipe, MethodClassifier) and getattr(recipe, "class_weight", None) is not None:
+        raise ParameterError(
+            "The weights of the classes belong to the MedoidClassifier: pass class_weight= to it, and "
+            f"class_weight=None to its {type(recipe).__name__}."
+        )
+    if splits is not None:
+        recipe.set_params(cv=splits, refit=False)
+    if recipe.random_state is None:
+        recipe.set_params(random_state=int(check_random_state(owner.random_state).randint(2**31)))
+    return recipe
 
 
 @dataclass(frozen=True)
 class Refiner:
-    """Trains circuits on what calibrated parts say of the rows of a fit; callbacks receive the owner.
-
-    Under the policy ``"auto"`` circuits decide that share of the records.
-    """
+    """Trains circuits on what calibrated parts say of the rows of a fit; callbacks receive the owner."""
 
     owner: "MedoidClassifier"
     context: CallbackContext
     settings: VariationalClassifier
     policy: str | float
-    share: float
     inputs: CircuitInputs
     residual: bool
     data: TrainingTable
     entropy: list[int]
 
-    @classmethod
-    def of(
-        cls,
-        owner: "MedoidClassifier",
-        context: CallbackContext,
-        recipe: Recipe,
-        policy: str | float,
-        inputs: CircuitInputs,
-        residual: bool,
-        data: TrainingTable,
-        cv: Splits | None,
-    ) -> "Refiner":
-        """As the parameters of a `MedoidClassifier` say; `cv` is given where there are validation rows."""
-        given = owner.variational
-        settings = VariationalClassifier(**recipe.circuit_defaults) if given is None else clone(given)
-        allowed.check_parameters(type(settings).__name__, settings.get_params(deep=False), settings._constraints)
-        if settings.shots is not None:
-            raise ParameterError(
-                "A MedoidClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "
-                "measured_by(expectations=...) of the fitted classifier for shots."
-            )
-        # The circuit judges its candidates by the metric of the classifier.
-        point = owner.operating_point
-        settings.set_params(operating_point=point if isinstance(point, str | float | int) else None)
-        if cv is not None:
-            settings.set_params(cv=cv)
-        seed = owner.random_state if settings.random_state is None else settings.random_state
-        entropy = [int(value) for value in check_random_state(seed).randint(2**31, size=4)]
-        return cls(owner, context, settings, policy, recipe.refined_share, inputs, residual, data, entropy)
-
-    def check(self, n_inputs: int) -> None:
-        """Raise for circuits that cannot take their inputs, or a folder that cannot be used, before any work."""
-        n_classes = len(self.data.classes)
-        between_two = self.inputs.decides_between_two(n_classes)
-        if between_two and self.settings.class_weight is not None:
-            raise ParameterError(
-                "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
-                "its VariationalClassifier, or deltas='pairs'."
-            )
-        for circuit in grid_candidates(self.settings)[1]:
-            circuit.network(n_inputs, 2 if between_two else n_classes)
-        if self.settings.checkpoint is not None:
-            CheckpointFolder(Path(self.settings.checkpoint))
-
     def fit(self, fit: Fit) -> Fit:
-        """The fit with a circuit; under ``"auto"`` only if held-out rows are likelier with it."""
+        """The fit with a circuit."""
         codes, classes, fitted = self.data.codes, self.data.classes, fit.fitted
         in_sample = fitted.score(self.data.X, channels=True)
         found = held_out_scored(fitted, in_sample, self.inputs, self.data)
         scores = fit.calibration.apply(found.scores)
-        refine_below = self._refine_below(
-            refinement_margins(fit.calibration.apply(in_sample.scores), fitted.rare_class)
-        )
+        refine_below = np.inf
+        if self.policy != "always":
+            margins = refinement_margins(fit.calibration.apply(in_sample.scores), fitted.rare_class)
+            # Rows that are equal have one margin up to rounding: those at the limit are all on one side of it.
+            refine_below = float(np.quantile(margins, float(self.policy))) + tolerance(margins)
         class_weights = loss_weights(self.settings.class_weight, codes, classes)
         data, rows = training_data(self.inputs, self.residual, found, scores, codes, class_weights)
         if len(np.unique(data.codes)) == 1:
-            if self.policy != "auto":
-                warn("No training row belongs to its second-nearest class: the method decides without a circuit.")
+            warn("No training row belongs to its second-nearest class: the method decides without a circuit.")
             return fit
         circuit = clone(self.settings)
         numbers = rows if self.data.row_numbers is None else self.data.row_numbers[rows]
@@ -143,21 +177,54 @@ class Refiner:
         held_out: OutOfFold | None = None
         if choice is not None and fit.held_out is not None:
             held_out = refined_held_out(fit.held_out, scores, refinement, choice[2], rows)
-        if self.policy == "auto" and (
-            held_out is None
-            or fit.held_out is None
-            or not circuit_pays(fit.held_out, held_out, codes, self.data.groups)
-        ):
-            return fit
         return fit._replace(refinement=refinement, circuit=circuit, held_out=held_out)
 
-    def _refine_below(self, margins: Array) -> float:
-        """The margin up to which the circuit decides."""
-        if self.policy == "always":
-            return float(np.inf)
-        share = self.share if self.policy == "auto" else float(self.policy)
-        # Rows that are equal have one margin up to rounding: those at the limit are all on one side of it.
-        return float(np.quantile(margins, share)) + tolerance(margins)
+
+def _refiner(
+    owner: "MedoidClassifier",
+    context: CallbackContext,
+    recipe: Recipe,
+    policy: str | float,
+    data: TrainingTable,
+    splits: Splits | None,
+) -> Refiner:
+    """As the parameters of a `MedoidClassifier` say; they are checked before any work."""
+    given = owner.variational
+    settings = VariationalClassifier(**recipe.circuit_defaults) if given is None else clone(given)
+    allowed.check_parameters(type(settings).__name__, settings.get_params(deep=False), settings._constraints)
+    if settings.shots is not None:
+        raise ParameterError(
+            "A MedoidClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "
+            "measured_by(expectations=...) of the fitted classifier for shots."
+        )
+    # The circuit chooses among its candidates by the metric of the classifier.
+    point = owner.operating_point
+    settings.set_params(operating_point=point if isinstance(point, str | float | int) else None)
+    if splits is not None:
+        settings.set_params(cv=splits)
+    seed = owner.random_state if settings.random_state is None else settings.random_state
+    entropy = [int(value) for value in check_random_state(seed).randint(2**31, size=4)]
+    n_classes = len(data.classes)
+    few: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
+    inputs, n_own = recipe.circuit_inputs(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
+    residual = recipe.corrects_scores if owner.residual == "auto" else bool(owner.residual)
+    if policy != "never":
+        _check_circuit(settings, inputs, inputs.n_features(n_classes, n_own), n_classes)
+    return Refiner(owner, context, settings, policy, inputs, residual, data, entropy)
+
+
+def _check_circuit(settings: VariationalClassifier, inputs: CircuitInputs, n_inputs: int, n_classes: int) -> None:
+    """Raise for circuits that cannot take their inputs, or a folder that cannot be used."""
+    between_two = inputs.decides_between_two(n_classes)
+    if between_two and settings.class_weight is not None:
+        raise ParameterError(
+            "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
+            "its VariationalClassifier, or deltas='pairs'."
+        )
+    for circuit in grid_candidates(settings)[1]:
+        circuit.network(n_inputs, 2 if between_two else n_classes)
+    if settings.checkpoint is not None:
+        CheckpointFolder(Path(settings.checkpoint))
 
 
 def training_data(
@@ -244,16 +311,3 @@ def refined_held_out(
     else:
         held_out[picked] = by_circuit[picked]
     return OutOfFold(held_out, np.where(judged, before.fold, -1))
-
-
-def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes, groups: Codes | None = None) -> bool:
-    """Whether held-out rows are likelier after refinement, by more than one standard error of the difference."""
-    rows = np.flatnonzero((before.fold >= 0) & (after.fold >= 0))
-    rows = rows[(before.scores[rows] != after.scores[rows]).any(axis=1)]
-    if len(rows) < 2:
-        return False
-    own = np.arange(len(rows))
-    gain = log_softmax(after.scores[rows])[own, codes[rows]] - log_softmax(before.scores[rows])[own, codes[rows]]
-    together = part_of(groups, rows)
-    gain = draws_per_row(together) * group_sums(gain, together)
-    return bool(len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
