@@ -40,5 +40,5 @@ axes.set(xlabel="batch", ylabel="alert rate", ylim=(0, 1), title="Alerts, and wh
 # %%
 # Which columns are not as they were, in the last batch:
 
-print(*saved.novelty_report(batches[-1]).lines(), sep="\n")
+print(*saved.novelty_report(batches[-1]).lines, sep="\n")
 plt.show()

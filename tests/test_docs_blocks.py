@@ -20,7 +20,7 @@ from pyarrow import csv
 from tests.plain_environment import distributions, hidden, missing, needs_of, own_requirements
 
 from qmedoid import EvidenceClassifier, MedoidClassifier
-from qmedoid.datasets import read_sample, table_of
+from qmedoid.datasets import table_of
 from qmedoid.model.storage.model_file import save_model
 
 ROOT = Path(__file__).parent.parent
@@ -96,7 +96,7 @@ def stand_ins(cli, tmp_path_factory):
         csv.write_csv(new, folder / name)
     csv.write_csv(heart.rename_columns([*heart.column_names[:-1], "y"]), folder / "table.csv")
     (folder / "roles.toml").write_text('Age = "keep"\n')
-    payments = read_sample()
+    payments = table_of("creditcard-sample")
     labels = payments["Class"].to_numpy()
     chosen = np.sort(np.append(np.flatnonzero(labels == 0)[::12], np.flatnonzero(labels == 1)[::4]))
     payments = payments.take(chosen)

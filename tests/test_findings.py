@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 
 from qmedoid import DeltaFeatures, NearestMedoidClassifier, compact_swap_test
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
+from qmedoid.geometry.channels import Channels, fusion_scores
+from qmedoid.kernels.ties import first_smallest_of_rows
 from qmedoid.methods.nearest.problem import NearestSettings, TrainingRows
 from qmedoid.metrics.classification import ClassMetrics, evaluate
 
@@ -57,8 +58,8 @@ def test_the_printed_angle_votes_against_the_distance(seed):
     for angle in ("true", "printed"):
         test = compact_swap_test(records, medoids, angle=angle)
         channels = Channels(test.distance, test.angle)
-        by_distance = predict_codes(fusion_scores(channels, 1.0, use_angular=True))
-        decided[angle] = predict_codes(fusion_scores(channels, 0.0, use_angular=True))
+        by_distance = first_smallest_of_rows(fusion_scores(channels, 1.0, use_angular=True))
+        decided[angle] = first_smallest_of_rows(fusion_scores(channels, 0.0, use_angular=True))
     np.testing.assert_array_equal(decided["true"], by_distance)
     np.testing.assert_array_equal(decided["printed"], 1 - by_distance)
 

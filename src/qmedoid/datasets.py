@@ -1,15 +1,14 @@
 """The data sets of the paper as tables: what they are, where they lie, how to get those that are not here.
 
-Each is checked whenever it is read: the shipped files and the numbers of other packages by their SHA-256, the whole
-credit-card table, which goes round in several forms, by its counts.
+Shipped files are checked by their SHA-256 whenever they are read, and the whole credit-card table, which goes round in
+several forms, by its counts.
 """
 
-import json
 import os
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -25,11 +24,6 @@ SHIPPED: dict[str, str] = {
     FILE: "00a08a96b117e89c5050e7bbd44eb2c0a2670bb5e2d0bd7736f40f2b1085fda5",
 }
 """SHA-256 of the files that ship with the package, by name."""
-NUMBERS: dict[str, str] = {
-    "breast-cancer": "6dc969dcb24899e654bee75e2dfdcdb0a40f851da772fb11c0ccfe335f590c69",
-    "wine": "9a22e7b8003cbcf91057add6ca9bdb2db2db76442ffc8c7db7c298371aa643d7",
-}
-"""SHA-256 of the numbers of the data sets that other packages ship: 64 bits each, the lowest byte first, row by row."""
 TARGET, TIME = "Class", "Time"
 FEATURES = (*(f"V{i}" for i in range(1, 29)), "Amount")
 N_ROWS, N_FRAUDS, AMOUNTS = 284_807, 492, 25_162_590.01
@@ -46,7 +40,7 @@ _ENDINGS = (".parquet", ".csv")
 class Entry:
     """A data set: size of its table, the target among the columns; the class to look for, if there is one.
 
-    `check` says what is compared when it is read, `file` is its name in the package, if it ships with it.
+    `file` is its name in the package, if it ships with it.
     """
 
     rows: int
@@ -55,19 +49,15 @@ class Entry:
     positive: str
     source: str
     licence: str
-    check: str
     file: str | None = None
 
 
-_FILE, _NUMBERS, _COUNTS = "SHA-256 of the file", "SHA-256 of the numbers", "rows, frauds and sum of the amounts"
-_KAGGLE, _UCI = "DbCL 1.0 (Kaggle)", "CC BY 4.0 (UCI)"
-
 CATALOG: dict[str, Entry] = {
-    "heart": Entry(918, 12, "HeartDisease", "1", "ships with qmedoid", "ODbL 1.0", _FILE, "heart.csv"),
-    "breast-cancer": Entry(569, 31, "target", "malignant", "ships with scikit-learn", _UCI, _NUMBERS),
-    "wine": Entry(178, 14, "target", "", "ships with scikit-learn", _UCI, _NUMBERS),
-    "creditcard-sample": Entry(14_707, 31, TARGET, "1", "ships with qmedoid", _KAGGLE, _FILE, FILE),
-    "creditcard": Entry(N_ROWS, 31, TARGET, "1", "QMEDOID_DATA, or OpenML", _KAGGLE, _COUNTS),
+    "heart": Entry(918, 12, "HeartDisease", "1", "ships with qmedoid", "ODbL 1.0", "heart.csv"),
+    "breast-cancer": Entry(569, 31, "target", "malignant", "ships with scikit-learn", "CC BY 4.0 (UCI)"),
+    "wine": Entry(178, 14, "target", "", "ships with scikit-learn", "CC BY 4.0 (UCI)"),
+    "creditcard-sample": Entry(14_707, 31, TARGET, "1", "ships with qmedoid", "DbCL 1.0 (Kaggle)", FILE),
+    "creditcard": Entry(N_ROWS, 31, TARGET, "1", "QMEDOID_DATA, or OpenML", "DbCL 1.0 (Kaggle)"),
 }
 
 
@@ -95,8 +85,8 @@ def locate(name: str) -> Path | None:
 
 def cache_folder() -> Path:
     """Where downloads are kept: ``QMEDOID_CACHE``, else the user's cache folder."""
-    own = os.environ.get("QMEDOID_CACHE")
-    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qmedoid"
+    named = os.environ.get("QMEDOID_CACHE")
+    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qmedoid"
 
 
 def status(name: str) -> tuple[Literal["checked", "absent", "refused"], str]:
@@ -115,13 +105,16 @@ def table_of(name: str) -> pa.Table:
     known = entry(name)
     if name == "creditcard":
         return _whole_creditcard()
-    if name == "creditcard-sample":
-        return read_sample()
-    if known.file is not None:
-        from pyarrow.csv import ReadOptions, read_csv
+    if known.file is None:
+        return _of_scikit_learn(name)
+    content = pa.BufferReader(read_shipped(known.file))
+    # By no thread: one that lets go of a Python object while the process ends aborts it, and `read_table` starts some.
+    if known.file.endswith(".parquet"):
+        with pq.ParquetFile(content) as file:
+            return file.read(use_threads=False)
+    from pyarrow.csv import ReadOptions, read_csv
 
-        return read_csv(pa.BufferReader(read_shipped(known.file)), ReadOptions(use_threads=False))
-    return _of_scikit_learn(name)
+    return read_csv(content, ReadOptions(use_threads=False))
 
 
 def shipped_path(file: str) -> Path:
@@ -147,31 +140,15 @@ def read_shipped(file: str) -> bytes:
     return content
 
 
-def read_sample() -> pa.Table:
-    """The shipped sample of the credit-card table."""
-    # By no thread: one that lets go of a Python object while the process ends aborts it, and `read_table` starts some.
-    with pq.ParquetFile(pa.BufferReader(read_shipped(FILE))) as file:
-        return file.read(use_threads=False)
-
-
 def _of_scikit_learn(name: str) -> pa.Table:
-    """A data set that scikit-learn ships; other numbers than those that the figures are about are refused."""
+    """A data set that scikit-learn ships."""
     from sklearn import datasets
 
     is_wine = name == "wine"
     bunch = datasets.load_wine() if is_wine else datasets.load_breast_cancer()
     codes = bunch.target if is_wine else 1 - bunch.target  # as in the paper, malignant is 1
-    found = sha256(json.dumps([*bunch.data.shape, len(codes)]).encode())
-    found.update(np.ascontiguousarray(bunch.data, dtype="<f8").data)
-    found.update(np.ascontiguousarray(codes, dtype="<i8").data)
-    if found.hexdigest() != NUMBERS[name]:
-        raise DataError(
-            f"The data set {name!r} of the installed scikit-learn is not the one that the figures are about: the "
-            f"SHA-256 of its {len(codes)} × {len(bunch.feature_names)} numbers is {found.hexdigest()[:16]}…, and "
-            f"{NUMBERS[name][:16]}… is known. Install a released scikit-learn."
-        )
     names = ("1", "2", "3") if is_wine else ("benign", "malignant")
-    columns: dict[str, Any] = dict(zip(map(str, bunch.feature_names), bunch.data.T, strict=True))
+    columns = dict(zip(map(str, bunch.feature_names), bunch.data.T, strict=True))
     return pa.table({**columns, "target": [names[code] for code in codes]})
 
 
@@ -209,23 +186,21 @@ def _downloaded() -> pa.Table:
 
 def read_whole(path: Path) -> pa.Table:
     """The whole credit-card table of a Parquet file, or of a CSV file as Kaggle has it, checked by its counts."""
-    try:
-        table = _read_csv(path) if path.suffix == ".csv" else pq.read_table(path, memory_map=True, pre_buffer=False)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} cannot be read as the credit-card table ({error}). {HOW_TO_GET}.") from error
-    check_whole(table, str(path))
-    return table
-
-
-def _read_csv(path: Path) -> pa.Table:
     from pyarrow.csv import ConvertOptions, read_csv
 
     # Kaggle's file has quotes around the classes, and R may have written a second as 1e+05: nothing is left to guesses.
     types = dict.fromkeys((TIME, *FEATURES, TARGET), pa.float64())
-    table = read_csv(path, convert_options=ConvertOptions(column_types=types))
-    if TARGET in table.column_names:
-        at = table.column_names.index(TARGET)
-        table = table.set_column(at, TARGET, table[TARGET].cast(pa.int64()))
+    try:
+        if path.suffix == ".csv":
+            table = read_csv(path, convert_options=ConvertOptions(column_types=types))
+            if TARGET in table.column_names:
+                index = table.column_names.index(TARGET)
+                table = table.set_column(index, TARGET, table[TARGET].cast(pa.int64()))
+        else:
+            table = pq.read_table(path, memory_map=True, pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read as the credit-card table ({error}). {HOW_TO_GET}.") from error
+    check_whole(table, str(path))
     return table
 
 

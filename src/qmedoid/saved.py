@@ -1,10 +1,11 @@
 """A saved model in the hands of its user: data frames in, decisions out, without scikit-learn."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from qmedoid.quantum import MeasurementPlan
 
-T = TypeVar("T")
 # Rows that two models decide about at a time, where they are compared.
 _AT_ONCE = 2**16
 
@@ -191,20 +191,16 @@ class SavedModel:
         settings = ScoreSettings(tuple(columns), tuple(add), n_reasons, on_mismatch, on_bad_row)
         if is_collection(data):
             return lazy_table(self, data, settings)
-        given = as_table(data, names=self._plain_names(data))
-        wanted = ResultColumns(self.model, settings)
-        nothing = wanted.nothing(given.schema)
-
-        def results(table: pa.Table, issues: Issues) -> pa.Table:
-            made, both = [nothing], (table, given.select(wanted.carried))
+        with self._read(data, on_mismatch) as (table, issues):
+            results = ResultColumns(self.model, settings)
+            made, carried = [results.nothing(table.schema)], table.select(results.carried)
             for rows in row_slices(len(table), BATCH_ROWS):
-                part, extra = (one.slice(rows.start, rows.stop - rows.start).combine_chunks() for one in both)
+                part, extra = (
+                    whole.slice(rows.start, rows.stop - rows.start).combine_chunks() for whole in (table, carried)
+                )
                 decided = decide_rows(self.model, part, issues, on_bad_row=on_bad_row)
-                made.append(wanted.batch(extra, decided, ("", rows.start)))
-            return pa.Table.from_batches(made)
-
-        table: pa.Table = self._checked(given, on_mismatch, results)
-        return table
+                made.append(results.batch(extra, decided, ("", rows.start)))
+        return pa.Table.from_batches(made)
 
     @takes_collections
     def novelty(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
@@ -305,7 +301,7 @@ class SavedModel:
         return self.model.decision.estimated_priors(self.decide(data, on_mismatch=on_mismatch).scores)
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
+        """Write the model to a file, such as ``heart.qmedoid``; see `MedoidClassifier.save` for the parameters."""
         files = None
         if circuits:
             from qmedoid.quantum import circuit_files
@@ -347,27 +343,17 @@ class SavedModel:
             be shown. The most similar come under ``"known"``, by the columns that decide.
         on_mismatch : {"error", "warn"}
         """
-        if not isinstance(row, Integral) or isinstance(row, bool):
-            raise ParameterError(f"The 'row' parameter must be the number of a row, counted from 0. Got {row!r}.")
-        counted = Issues()
-
-        def explain_row(table: pa.Table, issues: Issues) -> tuple[pa.Table, dict[str, Any]]:
-            nonlocal counted
-            if not -len(table) <= row < len(table):
-                raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
-            record, counted = table.slice(row % len(table), 1), issues
-            return record, {"row": row % len(table), **explain_record(self.model, record, issues)}
-
-        def nearest_rows(table: pa.Table, issues: Issues) -> dict[str, Any]:
-            target = self.contract.target
-            nearest = NearestRows(self.model, record, report, skip=report["row"] if known is data else None)
-            nearest.add(table, table.column(target) if target in table.column_names else None, issues)
-            return nearest.found()
-
-        record, report = self._checked(data, on_mismatch, explain_row)
+        with self._read(data, on_mismatch) as (table, issues):
+            index = _index_of(row, table)
+            record = table.slice(index, 1)
+            report = {"row": index, **explain_record(self.model, record, issues)}
         if known is not None:
-            report |= self._checked(known, on_mismatch, nearest_rows)
-        difference = replace(compare_columns(self.contract, record.schema), issues=counted).deviations()
+            with self._read(known, on_mismatch) as (rows, issues_of_rows):
+                target = self.contract.target
+                nearest = NearestRows(self.model, record, report, skip=index if known is data else None)
+                nearest.add(rows, rows.column(target) if target in rows.column_names else None, issues_of_rows)
+            report |= nearest.found()
+        difference = replace(compare_columns(self.contract, record.schema), issues=issues).deviations()
         return Explanation(report, self.model, record, top=top, fixed=fixed, sha256=self.sha256, difference=difference)
 
     def importances(self, data: Any, *, on_mismatch: OnMismatch = "error") -> dict[str, float]:
@@ -376,7 +362,8 @@ class SavedModel:
         A contribution is what the column adds to the margin between the decided class and the runner-up, as in
         `explain`, in log-odds. Votes of neighbors and other terms belong to no column.
         """
-        return self._checked(data, on_mismatch, lambda table, issues: table_importances(self.model, table, issues))
+        with self._read(data, on_mismatch) as (table, issues):
+            return table_importances(self.model, table, issues)
 
     def effect(
         self, data: Any, column: str, *, toward: Any = None, bins: int = N_BINS, on_mismatch: OnMismatch = "error"
@@ -395,9 +382,8 @@ class SavedModel:
             Bins of numbers and dates, of about equally many rows.
         on_mismatch : {"error", "warn"}
         """
-        return self._checked(
-            data, on_mismatch, lambda table, issues: table_effect(self.model, table, issues, column, toward, bins)
-        )
+        with self._read(data, on_mismatch) as (table, issues):
+            return table_effect(self.model, table, issues, column, toward, bins)
 
     def measured_by(
         self, swap_test: SwapTestFunction | None = None, expectations: ExpectationFunction | None = None
@@ -419,11 +405,6 @@ class SavedModel:
         backend: Any = None,
         *,
         on_mismatch: OnMismatch = "error",
-        shots: int = 4096,
-        circuit: str = "interference",
-        register: str = "column",
-        refine: str = "device",
-        calibrate: bool = True,
         n_qubits: int = 100,
         seed: int = 0,
         **settings: Any,
@@ -437,33 +418,19 @@ class SavedModel:
         backend : Device, BackendV2, BaseSamplerV2, str or None
             Where circuits run; names are ``"simulator"``, fake devices such as ``"fake_torino"``, and devices of the
             service. None is the exact simulator.
-        on_mismatch : {"error", "warn"}
-        shots : int
-            Measurements of each circuit.
-        circuit : {"interference", "compact_swap"}
-            The circuit of a test.
-        register : {"column", "group", "paper"}
-            One test for every column, one for every group of columns, or the paper's.
-        refine : {"device", "simulated"}
-            Where the trained circuit runs, if there is one: on the device after the distances, or in an exact
-            simulation.
-        calibrate : bool
-            Whether pairs of known overlap, and known inputs of a trained circuit, run in every job, to undo what noise
-            does.
         n_qubits : int
             Qubits that are used at most.
         seed : int
             Of transpilation, simulated measurements, known pairs and draws.
         **settings
-            Others of `qmedoid.quantum.MeasurementSettings`.
+            Of `qmedoid.quantum.MeasurementSettings`, such as `shots`, `circuit`, `register`, `refine` and `calibrate`.
         """
         from qmedoid.quantum import MeasurementSettings, as_device, plan_measurement
 
         plain = self._derived(replace(self.model, backends=CLOSED_FORM))
         columns = plain._decide(data, on_mismatch)[1]
-        chosen: Any = {"shots": shots, "circuit": circuit, "register": register, "refine": refine}
-        asked = MeasurementSettings(calibrate=calibrate, seed=seed, **chosen, **settings)
-        return plan_measurement(self.model, columns, as_device(backend, n_qubits=n_qubits, seed=seed), asked)
+        device = as_device(backend, n_qubits=n_qubits, seed=seed)
+        return plan_measurement(self.model, columns, device, MeasurementSettings(seed=seed, **settings))
 
     def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
         """Write a page that shows the model and, if given, what it decides about data; any browser opens it.
@@ -548,39 +515,34 @@ class SavedModel:
         """
         from qmedoid.quantum import circuit_of_record, export_circuit
 
-        asked: dict[str, Any] = {"which": which, "medoid": medoid, "measure": measure, "sha256": self.sha256}
+        settings: dict[str, Any] = {"which": which, "medoid": medoid, "measure": measure, "sha256": self.sha256}
         if data is None:
-            return export_circuit(self.model, **asked)
-
-        def of_row(table: pa.Table, issues: Issues) -> "QuantumCircuit":
-            if not -len(table) <= row < len(table):
-                raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
-            place = row % len(table)
-            return circuit_of_record(self.model, table.slice(place, 1), issues, row=place, **asked)
-
-        return self._checked(data, on_mismatch, of_row)
+            return export_circuit(self.model, **settings)
+        with self._read(data, on_mismatch) as (table, issues):
+            index = _index_of(row, table)
+            return circuit_of_record(self.model, table.slice(index, 1), issues, row=index, **settings)
 
     def _decide(
         self, data: Any, on_mismatch: OnMismatch, tally: NoveltyTally | None = None
     ) -> tuple[Decisions, list[Array]]:
         """Decisions about a table, and its encoded columns."""
-        return self._checked(data, on_mismatch, lambda table, issues: decide_batch(self.model, table, issues, tally))
+        with self._read(data, on_mismatch) as (table, issues):
+            return decide_batch(self.model, table, issues, tally)
 
-    def _checked(self, data: Any, on_mismatch: OnMismatch, use: Callable[[pa.Table, Issues], T]) -> T:
-        """What is made of the data as a table under the names of the contract; differences are refused or a warning."""
-        issues = Issues()
-        table = as_table(data, names=self._plain_names(data))
+    @contextmanager
+    def _read(self, data: Any, on_mismatch: OnMismatch) -> Iterator[tuple[pa.Table, Issues]]:
+        """The data as a table under the names of the contract; differences are refused or a warning.
+
+        What is counted in the issues within the block is a difference, too.
+        """
+        issues, names = Issues(), self.contract.names
+        is_plain = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names)
+        table = as_table(data, names=names if is_plain else None)
         difference = compare_columns(self.contract, table.schema)
         if on_mismatch == "error":
             difference.raise_or_warn(on_mismatch)
-        made = use(table, issues)
+        yield table, issues
         replace(difference, issues=issues).raise_or_warn(on_mismatch)
-        return made
-
-    def _plain_names(self, data: Any) -> tuple[str, ...] | None:
-        """The names of the columns of an array, which has none; None for other data."""
-        names = self.contract.names
-        return names if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names) else None
 
     def __repr__(self) -> str:
         model = self.model
@@ -591,6 +553,15 @@ class SavedModel:
 
     def _repr_html_(self) -> str:
         return model_view(self.model, "Saved model of qmedoid", self.sha256)
+
+
+def _index_of(row: int, table: pa.Table) -> int:
+    """The index of a row from 0; negative ones count from the end."""
+    if not isinstance(row, Integral) or isinstance(row, bool):
+        raise ParameterError(f"The 'row' parameter must be the number of a row, counted from 0. Got {row!r}.")
+    if not -len(table) <= row < len(table):
+        raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
+    return int(row) % len(table)
 
 
 def check_saved(**models: Any) -> None:
@@ -635,13 +606,9 @@ def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnM
     if data is not None:
         tally = DecisionTally(old.model, new.model)
 
-        def compare(of_old: Any, old_issues: Any) -> None:
-            def with_new(of_new: Any, new_issues: Any) -> None:
-                for start in range(0, max(len(of_old), 1), _AT_ONCE):
-                    tally.add([one.slice(start, _AT_ONCE) for one in (of_old, of_new)], [old_issues, new_issues])
-
-            new._checked(data, on_mismatch, with_new)
-
-        old._checked(data, on_mismatch, compare)
+        with old._read(data, on_mismatch) as (of_old, old_issues), new._read(data, on_mismatch) as (of_new, new_issues):
+            for rows in row_slices(len(of_old), _AT_ONCE):
+                parts = [table.slice(rows.start, rows.stop - rows.start) for table in (of_old, of_new)]
+                tally.add(parts, [old_issues, new_issues])
         decisions = tally.report()
-    return compare_models(old.model, new.model, decisions, sha256=old.sha256, versions=(old.versions, new.versions))
+    return compare_models(old.model, new.model, decisions, sha256=old.sha256)

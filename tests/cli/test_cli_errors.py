@@ -183,9 +183,7 @@ def test_table_itself_is_not_overwritten(cli, two, tmp_path):
     ("text", "target", "words"),
     [
         ("a,y\n1,no\n2,no\n", "y", "The target 'y' holds one class only, 'no'"),
-        ("Report,\na,y\n1,no\n2,yes\n", "y", "A row holds 'y': if it has the names of the columns"),
         ("y\nno\nyes\n", "y", "the table has no column besides the target"),
-        ("a,b,y\n1,2,no\n2,3,yes\n", "a,b", "Give an option for each column"),
     ],
 )
 def test_first_mistakes_are_answered_with_a_way_out(cli, tmp_path, text, target, words):

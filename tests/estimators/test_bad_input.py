@@ -9,7 +9,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -157,20 +156,12 @@ def test_other_columns_than_at_fit_are_refused():
         fitted.predict(FRAME.rename(columns={"weight": "height"}))
     with pytest.raises(ValueError, match=r"(?s)yet now missing:\n- age"):
         fitted.predict(FRAME.drop(columns="age"))
-    with pytest.raises(ValueError, match=r"(?s)in the same order.*- column 0 is '.*' and was '.*Put the columns"):
+    with pytest.raises(ValueError, match=r"(?s)in the same order.*Put them in that order: X\[model"):
         fitted.predict(FRAME[NAMES[::-1]])
     with pytest.raises(ValueError, match="X has 3 features, but NearestMedoidClassifier is expecting 4"):
         quick().fit(X, Y).predict(X[:, :3])
     with pytest.raises(ValueError, match=r"(?s)yet now missing:\n- age"):
         quick().fit(FRAME, Y, X_val=FRAME.drop(columns="age"), y_val=Y)
-
-
-@pytest.mark.parametrize("method", ["predict", "decision_function", "channels"])
-def test_nothing_works_before_fit(method):
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        getattr(quick(), method)(X)
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        CorrelationGroups().transform(X)
 
 
 def test_failed_fit_does_not_keep_the_names_of_the_last_one():
@@ -329,15 +320,6 @@ def test_target_of_another_length_is_refused(make):
         make().fit(X, Y[1:])
 
 
-def test_targets_that_are_no_classes_are_refused():
-    with pytest.raises(ValueError, match="Unknown label type: continuous"):
-        quick().fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=r"1d array, got an array of shape \(60, 2\)"):
-        quick().fit(X, np.column_stack([Y, Y]))
-    with pytest.raises(ValueError, match="requires y to be passed"):
-        quick().fit(X, None)
-
-
 # --- validation rows --------------------------------------------------------------------------------------------
 
 
@@ -488,7 +470,7 @@ def test_wrong_score_weights_name_the_class(weights, message):
 )
 def test_wrong_sample_weights(weights, message):
     with pytest.raises(DataError, match=message):
-        CorrelationGroups().fit(X, Y, sample_weight=weights)
+        quick().fit(X, Y, sample_weight=weights)
 
 
 @BOTH

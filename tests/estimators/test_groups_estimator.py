@@ -1,20 +1,13 @@
 """CorrelationGroups as users meet it: tables of every make, names, weights, pipelines."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from qmedoid import CorrelationGroups
-from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.groups import FEATURE_KINDS, correlation_matrix, correlation_ratio, feature_matrix
 
 WINE = load_wine()
@@ -46,24 +39,6 @@ def test_features_are_standardized_on_the_training_rows(kind, input_scaling):
     np.testing.assert_allclose(u.std(axis=0), 1, rtol=1e-10)
 
 
-@pytest.mark.parametrize("make", FRAMES)
-def test_every_make_of_table_gives_the_same_result_and_its_names(make):
-    from_array, from_frame = CorrelationGroups().fit(X, Y), CorrelationGroups().fit(FRAMES[make], Y)
-    np.testing.assert_array_equal(from_frame.transform(FRAMES[make]), from_array.transform(X))
-    assert list(from_frame.feature_names_in_) == NAMES
-    assert not hasattr(from_array, "feature_names_in_")
-    assert from_frame.groups_.members == from_array.groups_.members
-
-
-@pytest.mark.parametrize("make", FRAMES)
-def test_other_columns_than_at_fit_are_shown_as_a_difference(make):
-    fitted = CorrelationGroups().fit(FRAMES[make], Y)
-    with pytest.raises(ValueError, match=r"(?s)unseen at fit time:\n- color\n.*yet now missing:\n- hue"):
-        fitted.transform(FRAMES["pandas"].rename(columns={"hue": "color"}))
-    with pytest.raises(ValueError, match="must be in the same order"):
-        fitted.transform(FRAMES["pandas"][NAMES[::-1]])
-
-
 def test_names_out_are_the_anchors_in_order():
     fitted = CorrelationGroups(n_anchors=3).fit(FRAMES["pandas"], Y)
     assert list(fitted.get_feature_names_out()) == [f"{NAMES[a]}_group" for a in fitted.groups_.anchors]
@@ -71,16 +46,6 @@ def test_names_out_are_the_anchors_in_order():
     unnamed = CorrelationGroups(n_anchors=2, anchor_order="columns").fit(X)
     assert list(unnamed.get_feature_names_out()) == ["x0_group", "x1_group"]
     assert list(unnamed.get_feature_names_out(NAMES)) == ["alcohol_group", "malic_acid_group"]
-
-
-@pytest.mark.parametrize(("make", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
-def test_output_in_frames_of_the_users_choice(make, frame):
-    plain = CorrelationGroups().fit(FRAMES["pandas"], Y)
-    chosen = clone(plain).set_output(transform=make).fit(FRAMES["pandas"], Y)
-    out = chosen.transform(FRAMES["pandas"])
-    assert isinstance(out, frame)
-    assert list(out.columns) == list(plain.get_feature_names_out())
-    np.testing.assert_array_equal(out.to_numpy(), plain.transform(FRAMES["pandas"]))
 
 
 # --- targets ----------------------------------------------------------------------------------------------------
@@ -113,30 +78,7 @@ def test_without_a_target_the_columns_keep_their_order():
     assert CorrelationGroups(anchor_order="columns").fit(X, Y).groups_.anchors == expected
 
 
-# --- weights and order ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("target", [None, Y, X[:, 2]], ids=["none", "classes", "numbers"])
-def test_weight_of_k_is_k_copies_of_the_row(target):
-    repeats = np.random.default_rng(0).integers(0, 4, len(X))
-    rows = np.repeat(np.arange(len(X)), repeats)
-    weighted = CorrelationGroups().fit(X, target, sample_weight=repeats)
-    copied = CorrelationGroups().fit(X[rows], None if target is None else target[rows])
-    assert weighted.groups_.members == copied.groups_.members
-    np.testing.assert_allclose(weighted.transform(X), copied.transform(X), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("input_scaling", ["standard", "minmax", "none"])
-def test_row_of_weight_zero_is_not_there(input_scaling):
-    outlier = np.vstack([X, np.full(13, 1e6)])
-    outlier[:-1, 4] = 7.0  # constant but for the row that does not count
-    weights = np.append(np.ones(len(X)), 0.0)
-    with pytest.warns(QMedoidWarning, match="column 4 held one value only"):
-        weighted = CorrelationGroups(input_scaling=input_scaling).fit(outlier, np.append(Y, 9), sample_weight=weights)
-    with pytest.warns(QMedoidWarning, match="column 4 held one value only"):
-        without = CorrelationGroups(input_scaling=input_scaling).fit(outlier[:-1], Y)
-    assert weighted.groups_.members == without.groups_.members
-    np.testing.assert_allclose(weighted.transform(X), without.transform(X), rtol=0, atol=1e-9)
+# --- order ----------------------------------------------------------------------------------------------------
 
 
 def test_rows_and_units_do_not_matter():
@@ -166,15 +108,3 @@ def test_everything_is_fitted_on_the_rows_given():
 
 
 # --- company ----------------------------------------------------------------------------------------------------
-
-
-def test_pipelines_searches_clones_and_pickles():
-    pipeline = make_pipeline(CorrelationGroups(), LogisticRegression(max_iter=500))
-    search = GridSearchCV(pipeline, {"correlationgroups__kind": ["signed", "weighted"]}, cv=3).fit(X, Y)
-    assert search.best_params_ == {"correlationgroups__kind": "signed"}
-    assert search.best_score_ > 0.9
-    fitted = search.best_estimator_[0]
-    copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copy.transform(X), fitted.transform(X))
-    assert clone(fitted).get_params() == fitted.get_params()
-    assert not hasattr(clone(fitted), "groups_")

@@ -4,22 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from qmedoid.geometry.groups import (
     BLOCK_ROWS,
     constant_columns,
     correlation_matrix,
     correlation_ratio,
-    correlation_with_numbers,
 )
-from qmedoid.geometry.scaling import column_powers
-
-SMALL_TABLES = arrays(
-    float, st.tuples(st.integers(2, 12), st.integers(1, 4)), elements=st.integers(-4, 4).map(float)
-)  # fmt: skip
 
 
 def table(n, d, seed=0):
@@ -28,15 +19,17 @@ def table(n, d, seed=0):
     return rng.normal(size=(n, d)) @ (np.eye(d) + rng.normal(size=(d, d)) * 0.7)
 
 
+def with_numbers(X, numbers):
+    """How much every column correlates with a numeric target."""
+    return np.abs(correlation_matrix(np.column_stack([X, numbers]))[:-1, -1])
+
+
 def plain_eta(column, codes):
     """The correlation ratio, as a textbook has it."""
     mean = column.mean()
     groups = [column[codes == c] for c in np.unique(codes)]
     between = sum(len(g) * (g.mean() - mean) ** 2 for g in groups)
     return np.sqrt(between / ((column - mean) ** 2).sum())
-
-
-# --- correlation of columns -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [2, 3, 50, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 2 * BLOCK_ROWS + 7])
@@ -63,16 +56,6 @@ def test_neither_huge_nor_tiny_units_change_it(scale):
     np.testing.assert_allclose(correlation_matrix(stored), np.corrcoef(held.T), rtol=0, atol=tolerance)
 
 
-@given(SMALL_TABLES, st.data())
-@settings(max_examples=40, deadline=None)
-def test_affine_maps_of_columns_change_signs_only(X, data):
-    d = X.shape[1]
-    slopes = np.array(data.draw(st.lists(st.sampled_from([-8.0, -1.0, 0.25, 3.0]), min_size=d, max_size=d)))
-    shifts = np.array(data.draw(st.lists(st.integers(-100, 100), min_size=d, max_size=d)), dtype=float)
-    expected = correlation_matrix(X) * np.outer(np.sign(slopes), np.sign(slopes))
-    np.testing.assert_allclose(correlation_matrix(X * slopes + shifts), expected, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1, -1e300, 5e-324])
 @pytest.mark.parametrize("n", [3, 1000, BLOCK_ROWS + 3])
 def test_constant_column_correlates_with_nothing(value, n):
@@ -85,42 +68,10 @@ def test_constant_column_correlates_with_nothing(value, n):
     np.testing.assert_array_equal(constant_columns(X), [False, True, False])
 
 
-# --- weights and blocks -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [40, BLOCK_ROWS + 5])
-def test_weight_of_k_is_k_copies_of_the_row(n):
-    X, repeats = table(n, 4), np.random.default_rng(1).integers(0, 4, n)
-    codes = np.random.default_rng(2).integers(0, 3, n)
-    copied, weights = np.repeat(np.arange(n), repeats), repeats.astype(float)
-    np.testing.assert_allclose(
-        correlation_matrix(X, weights=weights), correlation_matrix(X[copied]), rtol=0, atol=1e-12
-    )
-    np.testing.assert_allclose(
-        correlation_ratio(X, codes, weights=weights), correlation_ratio(X[copied], codes[copied]), rtol=0, atol=1e-12
-    )
-
-
 @pytest.mark.parametrize("n", [BLOCK_ROWS, 2 * BLOCK_ROWS + 7])
-def test_block_that_counts_for_nothing_changes_nothing(n):
-    X = np.vstack([table(n, 3), table(BLOCK_ROWS, 3, seed=1)])
-    weights = (np.arange(len(X)) < n).astype(float)
-    for order in (slice(None), slice(None, None, -1)):
-        np.testing.assert_allclose(
-            correlation_matrix(X[order], weights=weights[order]), np.corrcoef(X[:n].T), rtol=0, atol=1e-12
-        )
-
-
-def test_powers_of_two_change_no_digit():
-    X = table(50, 6) * np.array([1e-300, 1e-9, 1, 3, 1e9, 1e300])
-    powers = column_powers(X)
-    np.testing.assert_array_equal(np.frexp(powers)[0], 0.5)
-    np.testing.assert_array_equal(X * powers / powers, X)
-    assert (np.abs(X * powers).max(axis=0) <= 1).all()
-    assert (np.abs(X * powers).max(axis=0) >= 0.5).all()
-
-
-# --- correlation ratio ------------------------------------------------------------------------------------------
+def test_blocks_are_merged_exactly(n):
+    X = table(n, 3)
+    np.testing.assert_allclose(correlation_matrix(X), np.corrcoef(X.T), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [6, 100, BLOCK_ROWS + 9])
@@ -137,7 +88,7 @@ def test_for_two_classes_eta_is_the_absolute_correlation(labels):
     X, codes = table(120, 5) + 1e4, (table(120, 5)[:, 0] > 0.3).astype(int)
     numbers = np.where(codes, labels[1], labels[0]).astype(float)
     np.testing.assert_allclose(
-        correlation_ratio(X, codes), correlation_with_numbers(X, numbers), rtol=0, atol=1e-10
+        correlation_ratio(X, codes), with_numbers(X, numbers), rtol=0, atol=1e-10
     )  # fmt: skip
 
 
@@ -149,16 +100,6 @@ def test_eta_is_blind_to_the_numbering_of_classes_and_label_codes_are_not():
     for numbering in itertools.permutations(range(3)):
         renumbered = np.array(numbering)[codes]
         etas.append(correlation_ratio(X, renumbered))
-        label_correlations.append(correlation_with_numbers(X, renumbered.astype(float)))
+        label_correlations.append(with_numbers(X, renumbered.astype(float)))
     np.testing.assert_allclose(etas, np.broadcast_to(etas[0], (6, 3)), rtol=0, atol=1e-14)
     assert np.ptp(np.array(label_correlations)[:, 0]) > 0.3
-
-
-@given(SMALL_TABLES, st.data())
-@settings(max_examples=40, deadline=None)
-def test_eta_is_a_share_and_ignores_units(X, data):
-    codes = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(X), max_size=len(X))))
-    eta = correlation_ratio(X, codes)
-    assert ((eta >= 0) & (eta <= 1)).all()
-    assert (eta[constant_columns(X)] == 0).all()
-    np.testing.assert_allclose(correlation_ratio(X * -3 + 7, codes), eta, rtol=0, atol=1e-7)

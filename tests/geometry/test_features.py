@@ -4,9 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.groups import FEATURE_KINDS, anchor_feature, correlation_matrix, feature_matrix, subset_weights
@@ -45,27 +42,6 @@ def test_only_the_signed_kind_tells_a_record_from_its_mirror(kind):
     u, mirrored = (feature_matrix(sign * X, CONFIGURATION, R, kind) for sign in (1, -1))
     np.testing.assert_array_equal(mirrored, -u if kind == "signed" else u)
     assert (u < 0).any() == (kind == "signed")
-
-
-@EACH_KIND
-@given(arrays(float, (2, 5), elements=st.floats(-10, 10)), st.permutations([1, 2, 3, 4]), st.integers(0, 4))
-@settings(max_examples=40, deadline=None)
-def test_order_of_a_subset_behind_its_anchor_does_not_matter(kind, rows, others, size):
-    subset, shuffled = (0, *sorted(others[:size])), (0, *others[:size])
-    a, b = (feature_matrix(rows, (s,), R, kind) for s in (subset, shuffled))
-    # A weighted sum that cancels to rounding may take either sign.
-    np.testing.assert_allclose(np.abs(a), np.abs(b), rtol=1e-12)
-    totals = rows[:, list(subset)] @ R[0, list(subset)]
-    clear = np.abs(totals) > 1e-9
-    np.testing.assert_array_equal(np.sign(a[clear]), np.sign(b[clear]))
-
-
-@EACH_KIND
-def test_rows_do_not_know_of_each_other(kind):
-    u = feature_matrix(X, CONFIGURATION, R, kind)
-    order = np.random.default_rng(1).permutation(len(X))
-    np.testing.assert_array_equal(feature_matrix(X[order], CONFIGURATION, R, kind), u[order])
-    np.testing.assert_array_equal(feature_matrix(X[:1], CONFIGURATION, R, kind), u[:1])
 
 
 def test_sum_of_zero_counts_as_positive():

@@ -11,30 +11,25 @@ from qmedoid.geometry.channels import (
     Channels,
     class_channels,
     fusion_scores,
-    margins,
     normalize_channel,
-    predict_codes,
     printed_multipliers,
     prior_multipliers,
 )
 from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.kernels.ties import first_smallest_of_rows
 
 MATRICES = arrays(float, st.tuples(st.integers(1, 8), st.integers(2, 5)), elements=st.floats(0, 100))
 
 
 @st.composite
-def channel_pairs(draw, n_classes=None):
-    n = draw(st.integers(1, 8))
-    c = n_classes or draw(st.integers(2, 5))
-    return Channels(*(draw(arrays(float, (n, c), elements=st.floats(0.01, 3))) for _ in range(2)))
+def channel_pairs(draw):
+    shape = draw(st.integers(1, 8)), draw(st.integers(2, 5))
+    return Channels(*(draw(arrays(float, shape, elements=st.floats(0.01, 3))) for _ in range(2)))
 
 
 def random_channels(n=50, c=3, seed=0):
     rng = np.random.default_rng(seed)
     return Channels(rng.uniform(0.1, 5, (n, c)), rng.uniform(0, np.pi, (n, c)))
-
-
-# --- channels ---------------------------------------------------------------------------------------------------
 
 
 @given(MATRICES)
@@ -64,26 +59,11 @@ def test_channels_of_a_class_are_those_of_its_nearest_medoid(medoid_classes):
             assert channels.angle[row, c] == raw.angle[row, best]
 
 
-def test_of_medoids_equally_near_the_first_speaks():
-    distance, angle = np.ones((1, 3)), np.array([[0.1, 0.2, 0.3]])
-    channels, nearest = class_channels(distance, angle, np.array([1, 0, 0]), 2)
-    np.testing.assert_array_equal(nearest, [[1, 0]])
-    np.testing.assert_array_equal(channels.angle, [[0.2, 0.1]])
-
-
-# --- scores -----------------------------------------------------------------------------------------------------
-
-
 @given(channel_pairs(), st.floats(0, 1))
 @settings(max_examples=30, deadline=None)
 def test_score_is_the_formula(channels, alpha):
-    expected = [
-        [
-            alpha * D[c] / (D.sum() + EPSILON) + (1 - alpha) * T[c] / (T.sum() + EPSILON)
-            for c in range(len(D))
-        ]
-        for D, T in zip(*channels, strict=True)
-    ]  # fmt: skip
+    D, T = (channel / (channel.sum(axis=1, keepdims=True) + EPSILON) for channel in channels)
+    expected = alpha * D + (1 - alpha) * T
     np.testing.assert_allclose(fusion_scores(channels, alpha, use_angular=True), expected, rtol=1e-12)
 
 
@@ -95,7 +75,7 @@ def test_without_the_angle_the_distance_decides_alone(alpha):
     for given_channels in (channels, other):
         scores = fusion_scores(given_channels, alpha, use_angular=False)
         np.testing.assert_array_equal(scores, normalize_channel(channels.distance))
-        np.testing.assert_array_equal(predict_codes(scores), channels.distance.argmin(axis=1))
+        np.testing.assert_array_equal(first_smallest_of_rows(scores), channels.distance.argmin(axis=1))
 
 
 @given(channel_pairs(), st.floats(0, 1), st.data())
@@ -104,16 +84,13 @@ def test_larger_multiplier_makes_a_class_less_likely(channels, alpha, data):
     """Fact 4."""
     n_classes = channels.distance.shape[1]
     c = data.draw(st.integers(0, n_classes - 1))
-    before = predict_codes(fusion_scores(channels, alpha, use_angular=True, multipliers=np.ones(n_classes)))
+    before = first_smallest_of_rows(fusion_scores(channels, alpha, use_angular=True, multipliers=np.ones(n_classes)))
     for factor in (1.5, 4.0):
         multipliers = np.where(np.arange(n_classes) == c, factor, 1.0)
-        after = predict_codes(fusion_scores(channels, alpha, use_angular=True, multipliers=multipliers))
+        after = first_smallest_of_rows(fusion_scores(channels, alpha, use_angular=True, multipliers=multipliers))
         # Nobody joins the class, and nobody who was elsewhere moves at all.
         np.testing.assert_array_equal(after[before != c], before[before != c])
         before = after
-
-
-# --- class weights ----------------------------------------------------------------------------------------------
 
 
 def test_printed_weights_are_one_over_the_root_of_the_prior_and_hold_rare_classes_back():
@@ -130,26 +107,10 @@ def test_prior_weights_shrink_the_scores_of_rare_classes(exponent):
     np.testing.assert_array_equal(prior_multipliers(np.array([0.9, 0.1]), 0.0), [1, 1])
 
 
-# --- decisions --------------------------------------------------------------------------------------------------
-
-
 @given(arrays(float, st.tuples(st.integers(1, 10), st.just(2)), elements=st.floats(0, 1)))
 @settings(max_examples=40, deadline=None)
 def test_sign_of_a_margin_is_the_decision(scores):
-    margin = margins(scores)
-    assert margin.shape == (len(scores),)
-    np.testing.assert_array_equal(predict_codes(scores), margin > 0)
-
-
-@given(arrays(float, st.tuples(st.integers(1, 10), st.integers(3, 5)), elements=st.floats(0, 1)))
-@settings(max_examples=30, deadline=None)
-def test_with_more_classes_the_largest_margin_is_the_decision(scores):
-    assert margins(scores).shape == scores.shape
-    np.testing.assert_array_equal(predict_codes(scores), margins(scores).argmax(axis=1))
-
-
-def test_of_equal_scores_the_first_class_wins():
-    np.testing.assert_array_equal(predict_codes(np.array([[0.5, 0.5, 0.5], [0.9, 0.2, 0.2]])), [0, 1])
+    np.testing.assert_array_equal(first_smallest_of_rows(scores), scores[:, 0] - scores[:, 1] > 0)
 
 
 @given(arrays(float, (3, 4), elements=st.floats(-5, 5)), arrays(float, (2, 4), elements=st.floats(-5, 5)))
@@ -163,5 +124,9 @@ def test_distance_part_of_a_margin_is_a_sum_over_anchors(v, medoids):
     from_parts = parts.sum(axis=1)
     np.testing.assert_allclose((D[:, 1] - D[:, 0])[clear] / total[clear], from_parts, rtol=0, atol=1e-9)
     # And with the distance alone it is the margin, turned round: s_0 − s_1 = (D_0 − D_1) / (D_0 + D_1 + ε).
-    margin = margins(fusion_scores(Channels(D, D), 1.0, use_angular=False))
-    np.testing.assert_allclose(margin[clear], -from_parts, rtol=0, atol=1e-8)
+    scores = fusion_scores(Channels(D, D), 1.0, use_angular=False)
+    np.testing.assert_allclose((scores[:, 0] - scores[:, 1])[clear], -from_parts, rtol=0, atol=1e-8)
+
+
+def test_of_equal_scores_the_first_class_wins():
+    np.testing.assert_array_equal(first_smallest_of_rows(np.array([[0.5, 0.5, 0.5], [0.9, 0.2, 0.2]])), [0, 1])

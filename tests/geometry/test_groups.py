@@ -88,12 +88,6 @@ def test_columns_that_are_not_usable_appear_nowhere():
     assert all(set(members) == {0, 1, 3, 4, 6} for members in groups.members)
 
 
-def test_first_configuration_cuts_every_group():
-    groups = build_groups(correlation_matrix(correlated()), group_size=4)
-    for size in (1, 3, 4, 9):
-        assert groups.first(size) == tuple(members[:size] for members in groups.members)
-
-
 @pytest.mark.parametrize("size", [0, -3])
 def test_group_without_its_anchor_is_refused(size):
     with pytest.raises(ParameterError, match=rf"'group_size' parameter must be an int >= 1\. Got {size} instead"):

@@ -27,16 +27,6 @@ def test_minmax_gives_zero_to_one():
     np.testing.assert_allclose(scaled.max(axis=0), 1, rtol=1e-15)
 
 
-@pytest.mark.parametrize("kind", ["standard", "minmax"])
-@pytest.mark.parametrize("slope", [1e-100, 0.01, 3.0, 1e100])
-def test_units_do_not_matter(kind, slope):
-    X = table()
-    moved = slope * (X + 2)
-    np.testing.assert_allclose(
-        fit_scaling(moved, kind).apply(moved), fit_scaling(X, kind).apply(X), rtol=1e-10, atol=1e-12
-    )
-
-
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1, -1e150])
 @EACH_KIND
 def test_constant_column_is_not_blown_up(kind, value):
@@ -66,14 +56,16 @@ def test_weight_of_k_is_k_copies_of_the_row():
     np.testing.assert_allclose(weighted.scale, copied.scale, rtol=1e-13)
 
 
-@pytest.mark.parametrize("kind", ["standard", "minmax"])
-def test_values_near_the_largest_that_estimators_take_stay_finite(kind):
-    X = np.random.default_rng(3).uniform(-1e150, 1e150, size=(1000, 2))
-    scaled = fit_scaling(X, kind).apply(X)
-    assert np.isfinite(scaled).all()
-    assert np.abs(scaled).max() < 3
-
-
 def test_unknown_kind_is_refused_with_the_known_ones():
     with pytest.raises(ParameterError, match=r"\['standard', 'minmax', 'none'\]\. Got 'robust' instead"):
         fit_scaling(table(), "robust")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["standard", "minmax"])
+@pytest.mark.parametrize("slope", [1e-100, 0.01, 3.0, 1e100])
+def test_units_do_not_matter(kind, slope):
+    X = table()
+    moved = slope * (X + 2)
+    np.testing.assert_allclose(
+        fit_scaling(moved, kind).apply(moved), fit_scaling(X, kind).apply(X), rtol=1e-10, atol=1e-12
+    )

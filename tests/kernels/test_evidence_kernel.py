@@ -215,21 +215,6 @@ def test_bad_values_leave_their_row_undecided(bad):
 
 
 @BOTH
-def test_every_layout_of_a_table_gives_the_same():
-    model = make_model(2)
-    X = rows_for(model).astype(np.float32).astype(np.float64)
-    plan = plan_of(model)
-    expected = outputs_of(X, plan)
-    wide = np.zeros((300, 18))
-    wide[::2, ::2] = X
-    tables = [np.asfortranarray(X), wide[::2, ::2], list(X.T), [np.ascontiguousarray(c) for c in X.T]]
-    tables += [X.astype(np.float32), [c.astype(np.float32) for c in X.T], X.astype(">f8"), X.astype(np.longdouble)]
-    tables += [[c.astype(np.float32) if i % 2 else c for i, c in enumerate(X.T)]]
-    for table in tables:
-        np.testing.assert_array_equal(outputs_of(table, plan), expected)
-
-
-@BOTH
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_row_is_judged_alone(monkeypatch, n_classes):
     model = make_model(4, n_classes=n_classes, n_medoids=23, n_terms=400)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -54,19 +54,8 @@ def table(kind, n, d, rng):
     return X
 
 
-KINDS = [
-    "gaussian",
-    "heavy tails",
-    "two clusters",
-    "three clusters",
-    "lattice",
-    "repeated",
-    "outlier",
-    "correlated",
-    "far away",
-    "sphere",
-    "exponential",
-]
+KINDS = ["gaussian", "heavy tails", "two clusters", "three clusters", "lattice", "repeated", "outlier", "correlated"]
+KINDS += ["far away", "sphere", "exponential"]
 
 
 finite = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -80,9 +69,6 @@ def test_any_table_agrees_with_brute_force(data):
     X = data.draw(arrays(float, (n, d), elements=elements))
     w = data.draw(arrays(float, n, elements=st.sampled_from([1.0, 2.0, 0.5, 7.0])))
     assert medoid(X, weights=w) == without_kernel(X, w) == brute(X, w)
-
-
-# --- the search ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -103,17 +89,6 @@ def test_the_search_agrees_with_brute_force(kind):
         X = table(kind, n, d, rng)
         w = np.ones(n) if seed % 2 else rng.exponential(size=n) ** 3 + 1e-9
         assert medoid(X, weights=w) == brute(X, w), (seed, n, d)
-
-
-@given(data=st.data())
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@pytest.mark.usefixtures("eager")
-def test_the_search_agrees_with_brute_force_on_any_table(data):
-    n, d = data.draw(st.tuples(st.integers(2, 40), st.integers(1, 4)))
-    elements = data.draw(st.sampled_from([finite, st.integers(-2, 2).map(float), st.sampled_from([0.0, 1e-30, 1e8])]))
-    X = data.draw(arrays(float, (n, d), elements=elements))
-    w = data.draw(arrays(float, n, elements=st.sampled_from([1.0, 2.0, 1e-9, 1e9])))
-    assert medoid(X, weights=w) == without_kernel(X, w) == brute(X, w)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,11 +117,6 @@ def test_few_rows_survive_where_there_is_one_centre(kind, n, d, most):
     assert len(search.candidates(_compiled, X, np.ones(n))) <= most
 
 
-def test_rows_that_share_a_key_are_told_apart():
-    X = np.array([[1, 1e-20], [1, 2e-20], [1, 1e-20], [3, 3]])
-    assert search.first_of_equal(X, np.arange(4)).tolist() == [0, 1, 3]
-
-
 def shell(kind, d, seed):
     """Return the rows around a pivot, their norms, weights and the candidates of a shell, as the search has them."""
     rng = np.random.default_rng(seed)
@@ -170,24 +140,6 @@ def test_bounds_lie_below_the_totals(kind, d):
         assert (lower <= totals * (1 + 1e-12)).all()
 
 
-# --- sums, scales and errors ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [*KINDS, "equal"])
-@pytest.mark.parametrize("d", [1, 2, 9])
-def test_a_matrix_product_leaves_the_smallest_totals_exact(monkeypatch, kind, d):
-    monkeypatch.setattr(search, "PRODUCT_ABOVE", 0)
-    rng = np.random.default_rng(d)
-    X, w = np.full((300, d), 3.3) if kind == "equal" else table(kind, 300, d, rng), rng.random(300) + 0.1
-    totals, exact = np.empty(300), np.empty(300)
-    search.all_totals(X, w, totals)
-    _compiled.all_totals(X, w, exact)
-    np.testing.assert_allclose(totals, exact, rtol=1e-5)
-    smallest = exact <= exact.min() * (1 + 1e-9)
-    np.testing.assert_allclose(totals[smallest], exact[smallest], rtol=1e-13)
-    assert totals.min() == totals[smallest].min()
-
-
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("scale", [1e-307, 1e-150, 1e150, 1e306])
 @pytest.mark.parametrize("n", [30, 3500])
@@ -201,12 +153,6 @@ def test_no_scale_overflows_or_vanishes(scale, n):
 def test_a_constant_column_of_any_size_changes_nothing():
     X = np.random.default_rng(2).normal(size=(30, 3)) * 1e-160
     assert medoid(np.insert(X, 1, 1e300, axis=1)) == brute(X * 1e160)
-
-
-@pytest.mark.usefixtures("backend")
-def test_the_whole_range_of_float64():
-    X = np.array([[1.7e308], [-1.7e308], [1e308], [-1e307], [0.0]])
-    assert medoid(X) == 4
 
 
 def test_weights_of_any_scale():
@@ -229,16 +175,3 @@ def test_what_is_not_finite_is_named(bad, n):
 @pytest.mark.usefixtures("backend")
 def test_no_columns_means_all_rows_are_equal():
     assert medoid(np.empty((4, 0))) == 0
-
-
-def test_totals_by_a_product_are_exact_where_its_rounding_leaves_the_smallest_open(monkeypatch):
-    """Rows that are far nearer to each other than to the rest: the product does not tell them apart."""
-    rng = np.random.default_rng(0)
-    centers = np.repeat([[0.0, 0.0], [3e6, 1e6], [-2e6, 2e6]], [30, 25, 25], axis=0)
-    X, w = centers + 1e-3 * rng.normal(size=(80, 2)), np.ones(80)
-    exact, found = np.empty(80), np.empty(80)
-    search.totals(X, w, np.arange(80), exact)
-    monkeypatch.setattr(search, "PRODUCT_ABOVE", 0)
-    search.all_totals(X, w, found)
-    assert found.argmin() == exact.argmin()
-    assert found.min() == exact.min()

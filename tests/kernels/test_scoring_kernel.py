@@ -248,13 +248,6 @@ def test_ties_go_to_the_first() -> None:
     assert scoring.measure(np.array([[0.4, 0.4]]), same_class.scoring_plan).nearest.tolist() == [[0, 1]]
 
 
-def test_a_weighted_sum_of_zero_counts_as_positive() -> None:
-    model = plain_model([[1.0, 0.0], [-1.0, 0.0]], configuration=((0, 1), (1,)), weights=(np.ones(2), np.ones(1)))
-    channels = scoring.measure(np.array([[3.0, -3.0]]), model.scoring_plan)
-    expected = np.hypot(np.sqrt(18.0) + np.array([-1.0, 1.0]), 3.0)
-    np.testing.assert_allclose(channels.distance, [expected], rtol=1e-14)
-
-
 def test_large_offsets_lose_nothing() -> None:
     model = make_model(11)
     shift = 1e9 * np.arange(1.0, 1.0 + len(model.input_scaling.center))

@@ -1,7 +1,5 @@
 """The search kernel: features, medoids and counts against plain formulas."""
 
-import time
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -11,6 +9,7 @@ from qmedoid.kernels.scoring import Candidates, FoldSearch
 
 pytestmark = pytest.mark.skipif(compiled("search") is None, reason="the compiled kernel was not built")
 ANGLES = ("none", "true", "printed")
+BY_DISTANCE = {"multipliers": np.ones(2), "alpha": 1.0, "angle": "none", "signed": True}
 
 
 class Table:
@@ -27,16 +26,8 @@ class Table:
         self.weights = rng.uniform(-1, 1, (width, width))
 
     def search(self, *, alpha=0.4, angle="true", signed=True):
-        return FoldSearch(
-            self.train,
-            self.samples,
-            self.val,
-            self.codes_val,
-            multipliers=self.multipliers,
-            alpha=alpha,
-            angle=angle,
-            signed=signed,
-        )
+        how = {"multipliers": self.multipliers, "alpha": alpha, "angle": angle, "signed": signed}
+        return FoldSearch(self.train, self.samples, self.val, self.codes_val, **how)
 
     def candidates(self, anchor, picks, factors=None):
         picks = np.array(picks, dtype=np.intp)
@@ -71,6 +62,13 @@ class Table:
         return np.bincount(self.codes_val * n_classes + codes, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
+def single_columns(search, width):
+    """Begin with every column as a feature."""
+    columns = [Candidates(np.arange(width), np.ones(width), np.array([[a]]), np.ones(1)) for a in range(width)]
+    search.start(columns)
+    return columns
+
+
 START = [[0, 1], [1, 4, 2], [2], [3, 0, 1, 2, 4], [4, 3]]
 # More candidates than the kernel takes at a time, more members than it unrolls, and one member twice.
 MANY = [[a, b, c] for a in range(5) for b in range(5) for c in range(3)]
@@ -100,21 +98,6 @@ def test_subsets_of_every_size(size):
     counts, _ = search.evaluate(3, table.candidates(3, [picks[3][:size]]))
     picks[3] = picks[3][:size]
     np.testing.assert_array_equal(counts[0], table.plain(picks, alpha=0.4, angle="true", signed=True))
-
-
-@pytest.mark.parametrize("signed", [True, False])
-def test_features_are_standardized_on_all_training_rows(signed):
-    table = Table()
-    search = table.search(signed=signed)
-    table.start(search, START)
-    sampled = np.concatenate(table.samples)
-    by_class = np.argsort(table.codes_val, kind="stable")
-    for a, picks in enumerate(START):
-        u = table.feature(table.train, a, picks, signed=signed)
-        z_val = (table.feature(table.val, a, picks, signed=signed) - u.mean()) / u.std()
-        np.testing.assert_allclose(search.sample_z[a], (u[sampled] - u.mean()) / u.std(), atol=1e-13)
-        np.testing.assert_allclose(search.val_z[a], z_val[by_class], atol=1e-13)
-        assert search.condition[a] == pytest.approx(abs(u.mean()) / u.std(), rel=1e-12, abs=1e-13)
 
 
 def test_a_constant_feature_keeps_scale_one():
@@ -198,49 +181,12 @@ def test_tied_medoids_go_to_the_first_row(seed):
         corners,
         np.array([0] + [1] * 15),
         # Corners are a side or more apart and the middle is a side away: a little help makes it the nearer one.
-        multipliers=np.array([1.0, 0.9]),
-        alpha=1.0,
-        angle="none",
-        signed=True,
+        **BY_DISTANCE | {"multipliers": np.array([1.0, 0.9])},
     )
-    columns = [Candidates(np.arange(4), np.ones(4), np.array([[a]]), np.ones(1)) for a in range(4)]
-    search.start(columns)
+    columns = single_columns(search, 4)
     counts, unsure = search.evaluate(2, columns[2])
     assert not unsure.any()
     np.testing.assert_array_equal(counts[0], [[1, 0], [0, 15]])
-
-
-def visit_seconds(X):
-    """Least time of a visit, one candidate for each column, to a table of two classes."""
-    codes = np.tile([0, 1], len(X) // 2)
-    search = FoldSearch(
-        X,
-        [np.flatnonzero(codes == c) for c in range(2)],
-        X[:100],
-        codes[:100],
-        multipliers=np.ones(2),
-        alpha=0.5,
-        angle="true",
-        signed=True,
-    )
-    width = X.shape[1]
-    weights = np.random.default_rng(0).uniform(0.5, 1.0, width)
-    search.start([Candidates(np.arange(width), weights, np.array([[a]]), np.ones(1)) for a in range(width)])
-    candidates = Candidates(np.arange(width), weights, np.array([[0, a] for a in range(width)]), np.ones(width))
-    seconds = []
-    for _ in range(5):
-        begin = time.thread_time()
-        search.evaluate(0, candidates)
-        seconds.append(time.thread_time() - begin)
-    return min(seconds)
-
-
-def test_corners_of_a_cube_take_little_longer_than_a_cloud():
-    """The first bound rules out hardly any corner. The second makes the ratio about 6; without it, it was 28."""
-    rng = np.random.default_rng(0)
-    cloud = visit_seconds(rng.normal(size=(1600, 24)))
-    cube = visit_seconds(rng.integers(0, 2, (1600, 24)).astype(float))
-    assert cube < 14 * cloud
 
 
 def test_repeated_rows_are_not_tried():
@@ -256,18 +202,6 @@ def test_repeated_rows_are_not_tried():
         np.testing.assert_array_equal(counts[i], table.plain(picks, alpha=0.4, angle="true", signed=True))
 
 
-def test_a_sum_of_zero_counts_as_positive():
-    """The norm of x = (t, t) with weights (1, −1) is |t|·√2 and its sum is 0, so the feature is never negative."""
-    table = Table()
-    table.weights[0, :2] = 1.0, -1.0
-    table.train[:, 1], table.val[:, 1] = table.train[:, 0], table.val[:, 0]
-    search = table.search()
-    search.start([table.candidates(0, [[0, 1]]), table.candidates(1, [[2]])])
-    norm = np.sqrt(2.0) * np.abs(table.train[:, 0])
-    expected = (norm[np.concatenate(table.samples)] - norm.mean()) / norm.std()
-    np.testing.assert_allclose(search.sample_z[0], expected, atol=1e-12)
-
-
 def test_ties_are_unsure_unless_the_medoids_are_equal_rows():
     rows = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     middle = np.array([[1.0, 0.3], [0.2, 0.1]])
@@ -277,26 +211,13 @@ def test_ties_are_unsure_unless_the_medoids_are_equal_rows():
             [np.arange(3), np.arange(3, 6)],
             middle,
             np.array([0, 1]),
-            multipliers=np.ones(2),
-            alpha=1.0,
-            angle="none",
-            signed=True,
+            **BY_DISTANCE,
         )
-        column = [Candidates(np.arange(2), np.ones(2), np.array([[a]]), np.ones(1)) for a in range(2)]
-        search.start(column)
+        column = single_columns(search, 2)
         counts, unsure = search.evaluate(0, column[0])
         assert unsure.tolist() == [expected]
         if not expected:
             np.testing.assert_array_equal(counts[0], [[1, 0], [1, 0]])
-
-
-def test_no_validation_rows():
-    table = Table(n_train=60, n_val=0)
-    search = table.search()
-    table.start(search, START)
-    counts, unsure = search.evaluate(0, table.candidates(0, MANY[:3]))
-    assert not counts.any()
-    assert not unsure.any()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -311,13 +232,9 @@ def test_small_angles_are_told_apart(seed):
         [np.array([0]), np.array([1])],
         np.vstack((3.0 * medoid, 3.0 * near)),
         np.array([0, 1]),
-        multipliers=np.ones(2),
-        alpha=0.0,
-        angle="true",
-        signed=True,
+        **BY_DISTANCE | {"alpha": 0.0, "angle": "true"},
     )
-    columns = [Candidates(np.arange(3), np.ones(3), np.array([[a]]), np.ones(1)) for a in range(3)]
-    search.start(columns)
+    columns = single_columns(search, 3)
     counts, unsure = search.evaluate(0, columns[0])
     assert not unsure.any()
     np.testing.assert_array_equal(counts[0], [[1, 0], [0, 1]])

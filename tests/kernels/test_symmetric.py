@@ -60,14 +60,6 @@ def test_kernel_grows_the_trees_of_its_twin(seed, n, n_bins, n_classes, n_held):
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-10, atol=1e-10)
 
 
-def test_kernel_grows_the_trees_of_its_twin_on_many_bins(monkeypatch):
-    rng = np.random.default_rng(3)
-    rows, how = binned(rng, 3000, [255, 2, 100], 2), growth(rng, [255, 2, 100], 2)
-    found, wanted = grow_symmetric(rows, **how), twin(monkeypatch, rows, how)
-    np.testing.assert_array_equal(found.cuts, wanted.cuts)
-    np.testing.assert_allclose(found.leaves, wanted.leaves, rtol=1e-10, atol=1e-12)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_first_tree_is_the_best_of_all(n_classes):
     """The definition, by trying every comparison at every level."""
@@ -127,12 +119,3 @@ def test_equal_columns_and_cuts_that_part_nothing_go_to_the_first():
     how = growth(rng, [6, 6, 6], 2, 1)
     found = grow_symmetric((np.array([bins, mirrored, bins]), codes), **how)
     assert (found.columns[0, 0], found.cuts[0, 0]) == (0, 2)
-
-
-def test_columns_of_one_bin_ask_nothing():
-    rng = np.random.default_rng(5)
-    rows = binned(rng, 50, [1], 2)
-    found = grow_symmetric(rows, **growth(rng, [1], 2, 3))
-    assert (found.columns == -1).all()
-    assert (found.leaves[:, 1:] == 0.0).all()
-    assert (found.leaves[:, 0] != 0.0).all()

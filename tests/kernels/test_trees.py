@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.kernels import trees as kernel
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, numpy_add_leaves, tree_outputs
 
 
@@ -50,12 +49,3 @@ def test_tree_outputs_do_not_depend_on_threads_layout_or_neighboring_rows():
     np.testing.assert_array_equal(tree_outputs([*X.T], trees, 3, 2), one)
     np.testing.assert_array_equal(tree_outputs(np.asfortranarray(X), trees, 3, 2), one)
     np.testing.assert_array_equal(tree_outputs(X[4321:4322], trees, 3, 2), one[4321:4322])
-
-
-def test_twin_works_block_by_block(monkeypatch):
-    rng = np.random.default_rng(1)
-    trees, X = random_trees(rng, 7, 2, 1), rng.normal(size=(40, 2))
-    monkeypatch.setattr(kernel, "_TWIN_PATHS", 20)
-    in_blocks = np.zeros((40, 1))
-    numpy_add_leaves(X, *trees, in_blocks)
-    np.testing.assert_array_equal(in_blocks, tree_outputs(X, trees, 2, 1))

@@ -80,13 +80,6 @@ def test_results_are_those_of_the_table_whatever_the_batches(path, sizes, block)
     assert out.equals(expected)
 
 
-def test_batches_above_a_block_are_split(path):
-    rows = raw_table(n=BATCH_ROWS + 10, seed=2)
-    out = list(arrow_scorer(path)(iter(rows.combine_chunks().to_batches())))
-    assert [len(one) for one in out] == [BATCH_ROWS, 10]
-    assert pa.Table.from_batches(out).equals(load(path).score_table(rows))
-
-
 def test_streams_give_streams_with_their_schema(path, rows):
     scorer = arrow_scorer(path, columns=["color"])
     expected = load(path).score_table(rows, columns=["color"])

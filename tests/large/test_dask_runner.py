@@ -10,7 +10,7 @@ import pytest
 from qmedoid.exceptions import DataError
 from qmedoid.large.base import RawReading, merge
 from qmedoid.large.passes import count_labels, sample_rows
-from qmedoid.large.runner import SummaryFolder, file_runner, file_table
+from qmedoid.large.runner import file_runner, file_table
 
 dask = pytest.importorskip("dask", reason="pip install 'qmedoid[dask]'")
 da = pytest.importorskip("dask.array", reason="pip install 'qmedoid[dask]'")
@@ -18,7 +18,6 @@ dd = pytest.importorskip("dask.dataframe", reason="pip install 'qmedoid[dask]'")
 pytest.importorskip("distributed", reason="pip install 'qmedoid[dask]'")
 
 from qmedoid.large.collections import collection_runner  # noqa: E402 (it imports Dask)
-from qmedoid.large.workers import results_by  # noqa: E402
 
 N_ROWS = 3000
 COUNT = "count", partial(count_labels, reading=RawReading(False), target="label")
@@ -109,14 +108,6 @@ def test_objects_are_texts_or_refused(frame, in_file):
             numbers.each(*COUNT)
 
 
-def test_finished_partitions_are_not_read_again(in_file, tmp_path):
-    table, folder = in_file[0].facts, SummaryFolder(tmp_path / "done")
-    for n_read in (len(table.partitions), 0):
-        runner = file_runner(table, results_by(), folder=folder)
-        assert same(merge(runner.each(*COUNT)), in_file[1])
-        assert runner.times[-1][2] == n_read
-
-
 @pytest.mark.parametrize(
     ("y", "message"),
     [
@@ -159,12 +150,3 @@ def test_rows_that_come_in_another_order_are_refused(frame):
     lengths = [one.total("rows") for one in runner.each(*COUNT)]
     with pytest.raises(DataError, match=r"sample: partition 0 \(from 0\) .* in another order, than in an earlier pass"):
         runner.run(*SAMPLE, lengths)
-
-
-def test_a_shuffle_in_a_fixed_order_is_not_refused(frame):
-    with dask.config.set({"dataframe.shuffle.method": "tasks"}):
-        runner = collection_runner(dd.from_pandas(frame, npartitions=4).shuffle("shop"), "label")
-        lengths = [one.total("rows") for one in runner.each(*COUNT)]
-        samples = [runner.run(*SAMPLE, lengths) for _ in range(3)]
-    assert same(samples[0], samples[1])
-    assert same(samples[1], samples[2])

@@ -36,17 +36,3 @@ def test_another_file_is_refused_and_not_kept(path, loads):
         with pytest.raises(ModelError, match=f"is not the one that was meant: its SHA-256 is {sha256}"):
             cached_model(path, "0" * 64)
     assert loads == [path, path]
-
-
-def test_the_models_that_were_asked_for_last_are_kept(path, tmp_path, loads):
-    saved, files = load(path), []
-    for number in range(8 + 1):
-        shifted = saved.prior_shift(0.1 + number / 20)
-        file = shifted.save(tmp_path / f"{number}.qmedoid")
-        files.append((file, load(file).sha256))
-    for file, sha256 in [*files[:-1], files[0], files[-1], files[0]]:
-        cached_model(file, sha256)
-    # The last one took the place of the second, as the first was asked for again.
-    assert loads == [file for file, _ in files]
-    cached_model(*files[1])
-    assert loads[-1] == files[1][0]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.large.base import ROW, Summary, chances, content_hashes, kept_rows, key_of, merge, uniform
+from qmedoid.large.base import Summary, chances, content_hashes, kept_rows, key_of, merge, uniform
 from qmedoid.large.passes import scale_for
 from qmedoid.large.runner import SUFFIX, SummaryFolder
 from qmedoid.large.split import class_rates, memory_bytes, needed_bytes, shares_for, sizes_for, width_of
@@ -136,7 +136,3 @@ def test_memory_decides_how_many_rows_are_fitted_and_judged() -> None:
     assert shares_for(10_000_000, 50_000, 0.25, is_asked=False)[0] == 0.005
     with pytest.raises(ParameterError, match=r"give a share of at most 0\.005"):
         shares_for(10_000_000, 50_000, 0.25, is_asked=True)
-
-
-def test_places_of_kept_rows_are_those_in_the_table() -> None:
-    assert summary(7, 3).rows["sample"].column(ROW).to_pylist() == [7, 8, 9]

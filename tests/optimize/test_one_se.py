@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.optimize.sweep import one_se_order
+from qmedoid.optimize.descent import one_se_order
 
 LEVELS = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0])
 CANDIDATES = st.lists(st.tuples(LEVELS, st.integers(0, 4), LEVELS), min_size=1, max_size=12)

@@ -5,10 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.optimize.sweep import ALPHA_GRID, alpha_sweep, plateau_centre
+from qmedoid.optimize.descent import ALPHA_GRID, alpha_sweep
 
 
-def plain_centre(scores):
+def iter_of(scores):
+    """An objective that gives these scores in turn."""
+    left = iter(scores)
+    return lambda _: next(left)
+
+
+def plain_center(scores):
     """All runs of best scores, listed; the longest, the last of those, its (upper) middle."""
     top, runs = max(scores), []
     for i, score in enumerate(scores):
@@ -25,8 +31,8 @@ def plain_centre(scores):
 
 @given(st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=25))
 @settings(max_examples=40, deadline=None)
-def test_centre_of_the_widest_plateau(scores):
-    assert plateau_centre(np.array(scores)) == plain_centre(scores)
+def test_center_of_the_widest_plateau(scores):
+    assert alpha_sweep(iter_of(scores), range(len(scores))).best == plain_center(scores)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +40,7 @@ def test_centre_of_the_widest_plateau(scores):
     [([7], 0), ([1, 3, 2], 1), ([3, 3, 3], 1), ([3, 3], 1), ([3, 3, 1, 3, 3, 3, 1], 4), ([3, 1, 3], 2), ([0, 0], 1)],
 )
 def test_examples(scores, expected):
-    assert plateau_centre(np.array(scores, dtype=float)) == expected
+    assert alpha_sweep(iter_of(scores), range(len(scores))).best == expected
 
 
 def test_every_point_of_the_grid_is_asked_once_in_order():

@@ -12,7 +12,7 @@ from benchmarks.datasets import Dataset
 from benchmarks.studies import cells as study_data
 from benchmarks.studies.cells import digest
 
-from qmedoid.datasets import HOW_TO_GET, read_sample
+from qmedoid.datasets import HOW_TO_GET, table_of
 from qmedoid.exceptions import DataError
 
 
@@ -45,7 +45,7 @@ class TestDigest:
 
 
 def test_writing_the_sample_gives_the_same_bytes_each_time(tmp_path):
-    table = read_sample()
+    table = table_of("creditcard-sample")
     for name in ("a", "b"):
         study_data.write_sample(table, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -64,4 +64,4 @@ def test_the_sample_is_drawn_again_from_the_whole_table():
     path = Path(os.environ.get("QMEDOID_DATA", "")) / "creditcard.parquet"
     if not path.is_file():
         pytest.skip(f"needs the whole credit-card table. {HOW_TO_GET}")
-    assert study_data.draw_sample(pq.read_table(path)).equals(read_sample())
+    assert study_data.draw_sample(pq.read_table(path)).equals(table_of("creditcard-sample"))

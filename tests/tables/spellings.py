@@ -124,7 +124,6 @@ TEXTS: dict[str, Text] = {
     "comma decimals in quotes": Text(",", ","),
     "german": GERMAN,
     "german, all quoted": replace(GERMAN, quote=True),
-    "german in a comma file": replace(GERMAN, delimiter=","),
     "german, tab": replace(GERMAN, delimiter="\t"),
     "german dates": replace(GERMAN, date=lambda day: f"{day:%d.%m.%Y}"),
     "german export": replace(GERMAN, date=lambda day: f"{day:%d.%m.%Y}", percent=" %", encoding="cp1252", money="{} €"),
@@ -214,25 +213,12 @@ def _texts(text: Text) -> pa.Table:
     return pa.table({name: [cell or None for cell in cells] for name, cells in zip(NAMES, columns, strict=True)})
 
 
-def _workbook(path: Path, *, texts: Text | None = None, percent: bool = False) -> None:
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    sheet = book.active
-    sheet.append(list(NAMES))
-    for row in zip(*base().values(), strict=True) if texts is None else texts.cells():
-        sheet.append([None if cell == "" else cell for cell in row])
-    if percent:
-        for cell in sheet["C"]:
-            cell.number_format = "0.0%"
-    book.save(path)
-
-
 def _indented() -> str:
     return json.dumps({"rows": _records()}, default=str, indent=1)
 
 
-_COMMA, _PERCENT, _OLD_WORKBOOK = {"decimal": ","}, replace(GERMAN, percent="%"), b"\xd0\xcf\x11\xe0" + bytes(500)
+_POINT, _COMMA = {"decimal": "."}, {"decimal": ","}
+_PERCENT, _OLD_WORKBOOK = replace(GERMAN, percent="%"), b"\xd0\xcf\x11\xe0" + bytes(500)
 OTHERS: list[Spelling] = [
     Spelling("year of two digits", ".csv", Text(date=lambda day: f"{day:%d.%m.%y}").write, "note"),
     Spelling("two spellings in a column", ".csv", _mixed, "note"),
@@ -249,16 +235,12 @@ OTHERS: list[Spelling] = [
     Spelling("old workbook", ".xls", lambda path: path.write_bytes(_OLD_WORKBOOK), "refuse"),
     Spelling("first feather", ".feather", lambda path: path.write_bytes(b"FEA1" + bytes(60)), "refuse"),
     Spelling("web page", ".xls", lambda path: path.write_text("<html><table><td>1</td></table></html>"), "refuse"),
+    Spelling("german in a comma file", ".csv", replace(GERMAN, delimiter=",").write, "read", _COMMA),
     Spelling("parquet", ".parquet", lambda path: pq.write_table(typed(), path)),
     Spelling("parquet of texts", ".parquet", lambda path: pq.write_table(_texts(Text()), path)),
-    Spelling("parquet of german texts", ".parquet", lambda path: pq.write_table(_texts(_PERCENT), path)),
-    Spelling("feather of english texts", ".feather", lambda path: feather.write_feather(_texts(ENGLISH), str(path))),
+    Spelling("parquet of german texts", ".parquet", lambda to: pq.write_table(_texts(_PERCENT), to), "read", _COMMA),
+    Spelling("feather of texts", ".feather", lambda to: feather.write_feather(_texts(ENGLISH), to), "read", _POINT),
 ]  # fmt: skip
-WORKBOOKS: list[Spelling] = [
-    Spelling("workbook", ".xlsx", _workbook),
-    Spelling("workbook with percentages", ".xlsx", lambda path: _workbook(path, percent=True)),
-    Spelling("workbook of texts", ".xlsx", lambda path: _workbook(path, texts=GERMAN)),
-]
 
 
 def _ragged() -> str:
@@ -278,7 +260,7 @@ def _bytes_of(text: Text, path: Path) -> bytes:
 
 
 def spellings() -> list[Spelling]:
-    """All spellings but those of workbooks, which need an extra."""
+    """All spellings."""
     return [Spelling(name, ".csv", text.write) for name, text in TEXTS.items()] + OTHERS
 
 

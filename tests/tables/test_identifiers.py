@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, is_identifier_name
+from qmedoid.tables.kinds import IDENTIFIERS, infer_columns, is_identifier_name
 
 NUMBERS = [7 * number for number in range(25)]
 ENGLISH = [

@@ -45,9 +45,9 @@ def swapped(table, one, other):
 def test_new_patients_are_like_the_known_ones(heart):
     model, new, _ = heart
     report = model.novelty_report(new)
-    assert report.status == "none"
-    assert report.lines() == []
-    assert report.as_dict()["shifted"] == []
+    assert report.found["status"] == "none"
+    assert report.lines == []
+    assert report.found["shifted"] == []
     # One in a hundred is expected to lie beyond, and 230 rows show about that.
     assert (model.novelty(new) > 1).mean() < 0.05
 
@@ -56,8 +56,8 @@ def test_new_patients_are_like_the_known_ones(heart):
 def test_two_swapped_columns_are_noticed(heart, pair):
     model, new, _ = heart
     report = model.novelty_report(swapped(new, *pair))
-    assert report.status == "unlike"
-    found = {one["column"] for key in ("shifted", "outside") for one in report.as_dict()[key]}
+    assert report.found["status"] == "unlike"
+    found = {one["column"] for key in ("shifted", "outside") for one in report.found[key]}
     assert found
     assert found <= set(pair)
 
@@ -71,11 +71,11 @@ def test_values_beyond_all_that_is_known_are_named(heart, column, change, n_rows
     some = new.filter(pa.array(numbers(new, column) > 0)).slice(0, n_rows)
     odd = changed(some, **{column: change(numbers(some, column))})
     report = model.novelty_report(odd)
-    assert report.status == "unlike"
-    assert repr(column) in report.lines()[0]
+    assert report.found["status"] == "unlike"
+    assert repr(column) in report.lines[0]
     assert (model.novelty(odd) > 1).all()
-    (found,) = report.as_dict()["outside"]
-    assert (found["column"], found["rows"], report.as_dict()["outside_rows"]) == (column, len(odd), len(odd))
+    (found,) = report.found["outside"]
+    assert (found["column"], found["rows"], report.found["outside_rows"]) == (column, len(odd), len(odd))
     # The one that is farthest out.
     assert found["value"] == numbers(odd, column)[found["row"]] == max(numbers(odd, column), key=abs)
 
@@ -85,15 +85,15 @@ def test_single_odd_record_is_found_in_a_table(heart):
     ages = numbers(new, "Age")
     ages[17] = 245
     odd = changed(new, Age=ages)
-    (found,) = model.novelty_report(odd).as_dict()["outside"]
+    (found,) = model.novelty_report(odd).found["outside"]
     assert list(found.values())[:4] == ["Age", 1, 17, 245.0]
     assert np.argmax(model.novelty(odd)) == 17
 
 
 def test_few_rows_are_too_few_to_tell(heart):
     model, new, _ = heart
-    assert model.novelty_report(new.slice(0, ENOUGH_ROWS - 1)).status == "too few"
-    assert model.novelty_report(new.slice(0, ENOUGH_ROWS)).status == "none"
+    assert model.novelty_report(new.slice(0, ENOUGH_ROWS - 1)).found["status"] == "too few"
+    assert model.novelty_report(new.slice(0, ENOUGH_ROWS)).found["status"] == "none"
 
 
 def test_broken_joint_distribution_raises_distances():
@@ -105,11 +105,11 @@ def test_broken_joint_distribution_raises_distances():
     new = rng.normal(size=(400, 1)) + rng.normal(scale=0.05, size=(400, 4))
     torn = np.column_stack([rng.permutation(column) for column in new.T])
     usual, odd = model.novelty_report(new), model.novelty_report(torn)
-    assert usual.status == "none"
-    found = odd.as_dict()
-    assert (odd.status, found["shifted"], found["outside"]) == ("unlike", [], [])
-    assert found["far_share"] > 0.5 > usual.as_dict()["far_high"]
-    assert "farther from every medoid" in odd.lines()[0]
+    assert usual.found["status"] == "none"
+    found = odd.found
+    assert (odd.found["status"], found["shifted"], found["outside"]) == ("unlike", [], [])
+    assert found["far_share"] > 0.5 > usual.found["far_high"]
+    assert "farther from every medoid" in odd.lines[0]
 
 
 def test_batches_count_as_the_whole_table(heart):
@@ -125,7 +125,7 @@ def test_batches_count_as_the_whole_table(heart):
         parts.add(model.model, [column[start : start + 777] for column in many])
     report = whole.report(model.model)
     assert report == parts.report(model.model)
-    found = report.as_dict()
+    found = report.found
     assert (found["compared_rows"], found["outside_rows"]) == (-(-len(many[0]) // 16), 1)
     assert list(found["outside"][0].values())[:4] == ["Age", 1, 9_999, 1e6]
 
@@ -167,11 +167,9 @@ def test_new_level_counts_as_new_as_often_as_it_should():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of new levels, be they more than usual or not
         usual, report = model.novelty_report(shop(300)), model.novelty_report(shop(300, first=1000))
-    assert usual.status == "none"
-    assert [(one["column"], one["kind"], one["share"]) for one in report.as_dict()["shifted"]] == [
-        ("shop", "level", 1.0)
-    ]
-    assert "'shop' has a new level in 100 % of the rows" in report.lines()[0]
+    assert usual.found["status"] == "none"
+    assert [(one["column"], one["kind"], one["share"]) for one in report.found["shifted"]] == [("shop", "level", 1.0)]
+    assert "'shop' has a new level in 100 % of the rows" in report.lines[0]
 
 
 def test_what_is_kept_of_encoded_columns():
@@ -196,4 +194,4 @@ def test_models_without_medoids_or_summary_know_less():
     assert np.isnan(record_novelty(nothing, far_out)).all()
     tally = NoveltyTally()
     tally.add(nothing, far_out)
-    assert tally.report(nothing).status == "unknown"
+    assert tally.report(nothing).found["status"] == "unknown"

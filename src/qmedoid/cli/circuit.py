@@ -94,6 +94,7 @@ def export(
     What is written says how its outcomes become a probability or a distance.
     """
     from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm_text, qpy_bytes
+    from qmedoid.tables.scoring import TableReading, read_through
 
     if (table is None) != (row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
@@ -103,9 +104,11 @@ def export(
     if table is None or row is None:
         circuit = export_circuit(loaded.model, **asked)
     else:
-        with reading.open(loaded.model, table, all_columns=True) as opened:
-            circuit = circuit_of_record(loaded.model, opened.row(row), opened.issues, row=row, **asked)
-            opened.check()
+
+        def look(opened: TableReading) -> Any:
+            return circuit_of_record(loaded.model, opened.row(row), opened.issues, row=row, **asked)
+
+        circuit, _ = read_through(loaded.model, table, reading.settings, look, all_columns=True)
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:

@@ -38,7 +38,7 @@ def list_sets(*, json: Json = False) -> None:
     show(grid(names, rows, left=(0, 3, 4, 5)))
     for name, known, word, problem in found:
         hint = f"; to get it: qmedoid data fetch {name}" if word == "absent" else ""
-        show(f"{name}: {known.source}, {known.licence}; checked by {known.check}{hint}")
+        show(f"{name}: {known.source}, {known.licence}{hint}")
         if problem:
             note(problem)
 

@@ -14,6 +14,8 @@ from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import BrokenContractError
+from qmedoid.tables.results import ScoreSettings
+from qmedoid.tables.scoring import TableReading
 
 # Values, and columns that moved a record, that are printed.
 _VALUES, _NAMED = 40, 3
@@ -51,9 +53,8 @@ def run(
         raise ParameterError("The table is read by both models, and a pipe can be read once: give it as a file.")
     keep_pandas_away()
     before, after = load(old), load(new)
-    decisions = None if table is None else _decisions(before, after, table, reading)
-    versions = (before.versions, after.versions)
-    found = compare_models(before.model, after.model, decisions, sha256=before.sha256, versions=versions)
+    decisions = None if table is None else _decisions(before, after, table, reading.settings)
+    found = compare_models(before.model, after.model, decisions, sha256=before.sha256)
     if json:
         document: DiffDict = {
             "old": {"path": str(old), "sha256": before.sha256},
@@ -66,13 +67,13 @@ def run(
     return DIFFERENT if exit_code and found.differs else OK
 
 
-def _decisions(old: SavedModel, new: SavedModel, table: str, how: ReadingOptions) -> DiffDecisionsDict:
+def _decisions(old: SavedModel, new: SavedModel, table: str, settings: ScoreSettings) -> DiffDecisionsDict:
     """The decisions of both models, batch by batch."""
     with ExitStack() as stack:
         readings = []
         for name, one in (("old", old), ("new", new)):
             with _named(name):
-                readings.append(stack.enter_context(how.open(one.model, table)))
+                readings.append(stack.enter_context(TableReading(one.model, table, settings)))
 
         def compare() -> DecisionTally:
             readings[1].lenient = readings[0].lenient
@@ -122,8 +123,9 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
         pair = one["old"], one["new"]
         was, now = ("used, or not there" if why is None else f"left out ({printable(why)})" for why in pair)
         yield f"~ {printable(one['name'])}: was {was}, is {now}"
-    for title, of in ((f"medoids (by their {found.medoids['matched_by']})", found.medoids), ("groups", found.groups)):
-        yield f"{title}: {of['kept']:,} kept, {len(of['added']):,} added, {len(of['removed']):,} removed"
+    added, removed = (len(found.medoids[what]) for what in ("added", "removed"))
+    kept = f"{found.medoids['kept']:,} kept, {added:,} added, {removed:,} removed"
+    yield f"medoids (by their {found.medoids['matched_by']}): {kept}"
     listed = []
     for one in found.values:
         name = one["name"]

@@ -230,7 +230,6 @@ class DataSetDict(TypedDict):
     positive: Annotated[str, "Class to look for."]
     source: Annotated[str, "Where it comes from."]
     licence: Annotated[str, "License of its authors."]
-    check: Annotated[str, "What is compared when it is read."]
     file: Annotated[str | None, "File in the package, if it ships."]
     here: Annotated[bool, "Whether it is on this machine."]
     status: Annotated[str, "The same in a word."]

@@ -95,7 +95,7 @@ def run(
             "bad_rows": n_bad,
             "operating": None if operating is None else operating.as_dict(),
             "budgets": [budget_dict(*one) for one in spent or ()],
-            "novelty": novelty.as_dict(),
+            "novelty": novelty.found,
         }
         if spent is None:
             del document["budgets"]

@@ -1,6 +1,7 @@
 """``qmedoid explain``: one decision in words, by column, and beside the most similar real rows."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,14 +26,14 @@ from qmedoid.cli.output import grid, note, print_json, show
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation
-from qmedoid.explain.sentences import flip_texts, term_text, toward_text
+from qmedoid.explain.sentences import term_text
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, effect_text
 from qmedoid.model.operating_point import probability
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.scoring import TableReading
+from qmedoid.tables.scoring import TableReading, read_through
 
 # Groups, and columns of a group, that are named.
 _GROUPS, _COLUMNS = 8, 4
@@ -78,15 +79,23 @@ def run(
     _check_output(html, PAGE_TITLE)
     _check_output(svg, PICTURE_TITLE)
     loaded = load_file(model)
-    with reading.open(loaded.model, table, all_columns=True) as opened:
-        record = opened.row(row)
-        report = {"row": row, **explain_record(loaded.model, record, opened.issues)}
-        difference = opened.check().deviations()
+    settings = reading.settings
+
+    def look(reading: TableReading) -> tuple[pa.Table, dict[str, Any]]:
+        record = reading.row(row)
+        return record, {"row": row, **explain_record(loaded.model, record, reading.issues)}
+
+    (record, report), opened = read_through(loaded.model, table, settings, look, all_columns=True)
+    difference = opened.difference.deviations()
     if known is not None:
         # In the table of the record it would find itself.
         skip = row if table != "-" and Path(known).resolve() == Path(table).resolve() else None
-        with reading.open(loaded.model, known, all_columns=True) as opened:
-            report |= _nearest(opened, record, report, skip)
+        nearest = partial(_nearest, record=record, report=report, skip=skip)
+        rows, opened = read_through(loaded.model, known, settings, nearest, all_columns=True)
+        report |= rows.found()
+        if (target := loaded.model.contract.target) not in opened.source.names:
+            where = opened.source.description
+            note(f"{where} has no column with the classes ({target!r}): those of its rows are not shown.")
     how: dict[str, Any] = {"top": top, "fixed": listed(fixed), "sha256": loaded.sha256, "difference": difference}
     why = Explanation(report, loaded.model, record, **how)
     for file, content in ((html, why.to_html), (svg, why.to_svg)):
@@ -108,23 +117,14 @@ def _check_output(file: Path | None, start: str) -> None:
         check_target(file, lambda content: f"<title>{start}".encode() in content, "explanation of a decision")
 
 
-def _nearest(reading: TableReading, record: pa.Table, report: dict[str, Any], skip: int | None) -> dict[str, Any]:
+def _nearest(reading: TableReading, record: pa.Table, report: dict[str, Any], skip: int | None) -> NearestRows:
     """The rows of another table that are nearest and most similar to the record."""
     target = reading.model.contract.target
     labeled = [] if target is None or target not in reading.source.names else [target]
-    if not labeled:
-        where = reading.source.description
-        note(f"{where} has no column with the classes ({target!r}): those of its rows are not shown.")
-
-    def look() -> NearestRows:
-        nearest = NearestRows(reading.model, record, report, skip=skip)
-        for batch, extra in reading.batches(labeled, as_text=True):
-            nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
-        return nearest
-
-    found: NearestRows = reading.in_kind(look)
-    reading.check()
-    return found.found()
+    nearest = NearestRows(reading.model, record, report, skip=skip)
+    for batch, extra in reading.batches(labeled, as_text=True):
+        nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
+    return nearest
 
 
 def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
@@ -135,7 +135,7 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
         "",
     ]
     lines += [one["sentence"] for one in made["similar"]]
-    tables, flips = [_columns(made)], [flip_texts(one) for one in made["flips"]]
+    tables, flips = [_columns(made)], [_flip(one) for one in made["flips"]]
     if flips:
         grid_of_flips = grid(("change", "called", "its probability"), flips, left=(0, 1))
         tables.append(("Smallest changes that turn the decision", grid_of_flips))
@@ -151,11 +151,18 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
     show(*lines, *(part for title, table in tables for part in ("", title, table)))
 
 
+def _flip(flip: Mapping[str, Any]) -> tuple[str, str, str]:
+    chance = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
+    return flip["text"], cell_text(flip["prediction"]), chance
+
+
 def _columns(made: Mapping[str, Any]) -> Titled:
     """What each column does, the largest first, between where every record starts and where this one ends."""
     odds, is_pair = "probabilities" in made, made["threshold"] is not None
     cut = made["terms"].get("operating point", 0.0)
-    title = f"What decides: effects on the {'odds' if odds else 'score'} of {toward_text(made)}"
+    title = (
+        f"What decides: effects on the {'odds' if odds else 'score'} of {class_name(made['toward'], made['target'])}"
+    )
     title += "" if is_pair else f" against {class_name(made['against'], made['target'])}"
     rest = made["rest"]["columns"]
     parts = [(cell_text(one["name"]), cell_text(one["cell"]), one["contribution"]) for one in made["columns"]]
@@ -182,7 +189,8 @@ def _sum(made: Mapping[str, Any]) -> Titled:
     """The exact sum: groups of encoded columns and terms add up to the margin."""
     groups, rest = made["groups"], made["rest"]["groups"]
     unit = "log-odds" if "probabilities" in made else "score"
-    title = f"The exact sum for {toward_text(made)}, in {unit}: columns that are measured together, then the rest"
+    toward = class_name(made["toward"], made["target"])
+    title = f"The exact sum for {toward}, in {unit}: columns that are measured together, then the rest"
     table = grid(("part", unit), ())
     for group in groups[:_GROUPS]:
         table.add_row(_group(group), f"{group['contribution']:+.6f}")

@@ -223,7 +223,7 @@ def held_out_report(
     replace(difference, issues=issues).raise_or_warn("warn", subject=f"{what} not like the training rows")
     codes = data.target.codes_in(model.decision.classes)
     report = labeled_report(model, codes, decided, row_hashes(model, table))
-    return report, tally.report(model).with_rows(data.rows), decided
+    return report, tally.report(model, data.rows), decided
 
 
 def evaluated_fold(

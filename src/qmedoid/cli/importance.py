@@ -1,6 +1,7 @@
 """``qmedoid importance`` and ``qmedoid effect``: which columns decide, and how their values do."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,7 +29,7 @@ from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.scoring import TableReading, decide_batch
+from qmedoid.tables.scoring import TableReading, decide_batch, read_through
 
 
 @command("qmedoid importance patients.qmedoid", "qmedoid importance patients.qmedoid new.csv", most_used=("json",))
@@ -49,7 +50,7 @@ def run(
     found, rows, of = loaded.importances, None, "training rows"
     if table is not None:
         tally: ImportanceTally = _tallied(
-            reading.open(loaded, table),
+            partial(read_through, loaded, table, reading.settings),
             lambda: ImportanceTally(loaded),
             lambda tally, _, columns, decided: tally.add(columns, decided),
         )
@@ -71,22 +72,20 @@ def run(
     show(grid(("column", "importance", "share"), parts))
 
 
-def _tallied(table: TableReading, start: Callable[[], Any], add: Callable[..., None]) -> Any:
+def _tallied(read: Callable[..., Any], start: Callable[[], Any], add: Callable[..., None]) -> Any:
     """A tally of the decisions about a table: `add` counts a batch in, its encoded columns and its decisions."""
-    with table as reading, reading_bar("contributions") as progress:
 
-        def look() -> Any:
-            tally = start()
-            for batch, _ in reading.batches(on_progress=progress):
-                decided, columns = decide_batch(reading.model, batch, reading.issues)
-                add(tally, batch, columns, decided)
-            return tally
-
-        found = reading.in_kind(look)
-        if not found.rows:
+    def look(reading: TableReading) -> Any:
+        tally = start()
+        for batch, _ in reading.batches(on_progress=progress):
+            decided, columns = decide_batch(reading.model, batch, reading.issues)
+            add(tally, batch, columns, decided)
+        if not tally.rows:
             raise DataError("The table has no rows: there is nothing that contributes.")
-        reading.check()
-    return found
+        return tally
+
+    with reading_bar("contributions") as progress:
+        return read(look=look)[0]
 
 
 @command(
@@ -117,7 +116,7 @@ def effect(
     check_explained(loaded)
     EffectTally(loaded, column, toward)  # wrong names are refused before anything is read
     tally: EffectTally = _tallied(
-        reading.open(loaded, table, all_columns=True),
+        partial(read_through, loaded, table, reading.settings, all_columns=True),
         lambda: EffectTally(loaded, column, toward),
         lambda tally, batch, columns, _: tally.add(batch, columns),
     )

@@ -13,8 +13,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.spelling import number_of
 
 if TYPE_CHECKING:
-    from qmedoid.model.model import Model
-    from qmedoid.tables.scoring import TableReading
+    from qmedoid.tables.results import ScoreSettings
 
 Run = TypeVar("Run", bound=Callable[..., int | None])
 LEARNED = "What is learned from"
@@ -113,9 +112,7 @@ def method_name(text: str) -> str:
 Text = str | None
 Number = float | None
 Names = list[str] | None
-Table = Annotated[
-    str, argument("TABLE", "CSV, Parquet, Feather or xlsx: a file, a folder, a pattern, or - for a pipe.")
-]
+Table = Annotated[str, argument("TABLE", "CSV, Parquet or Feather: a file, a folder, a pattern, or - for a pipe.")]
 ModelPath = Annotated[Path, argument("MODEL", "File of a saved model.")]
 Row = Annotated[int, option(RESULTS, "N", "Row of the table, counted from 0.", min=0)]
 Output = Annotated[Path, option(OUTPUT, "FILE", "File of the new model.", "--output", "-o")]
@@ -156,13 +153,12 @@ class ReadingOptions:
     delimiter: Delimiter = None
     decimal: Decimal = None
 
-    def open(self, model: "Model", table: str, **how: Any) -> "TableReading":
-        """A table as a model reads it."""
+    @property
+    def settings(self) -> "ScoreSettings":
+        """The settings of a reading."""
         from qmedoid.tables.results import ScoreSettings
-        from qmedoid.tables.scoring import TableReading
 
-        settings = ScoreSettings(on_mismatch=self.on_mismatch, delimiter=self.delimiter, decimal=self.decimal)
-        return TableReading(model, table, settings, **how)
+        return ScoreSettings(on_mismatch=self.on_mismatch, delimiter=self.delimiter, decimal=self.decimal)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,8 +19,8 @@ from qmedoid.model.operating_point import OperatingSummary, curve_rows, cut_in_w
 from qmedoid.report.verdict import alert_ceiling, verdict
 from qmedoid.spelling import printable
 from qmedoid.tables.evaluating import report_notes
+from qmedoid.tables.kinds import IDENTIFIERS
 from qmedoid.tables.novelty import NoveltyReport
-from qmedoid.tables.roles import IDENTIFIERS
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
@@ -108,7 +108,7 @@ def tell_fit(
             "parameters": dict(model.parameters),
             "seconds": seconds,
             "training_rows": model.metrics["training_rows"],
-            "novelty": None if novelty is None else novelty.as_dict(),
+            "novelty": None if novelty is None else novelty.found,
             "time_limit": _limit_dict(limit, model),
             "comparison": None if comparison is None else comparison.to_dict(),
             "cross_validation": None if crossed is None else crossed.to_dict(),

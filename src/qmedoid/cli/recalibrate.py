@@ -6,7 +6,7 @@ from typing import Any
 
 from qmedoid.cli.fitting import parse_point
 from qmedoid.cli.options import Json, ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName, command
-from qmedoid.cli.output import grid, print_json, progress_bar, reading_bar, show, tell_cut
+from qmedoid.cli.output import grid, print_json, reading_bar, show, tell_cut
 from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES
@@ -15,6 +15,7 @@ from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import LabeledTally
+from qmedoid.tables.scoring import TableReading, read_through
 
 
 @command(
@@ -36,7 +37,7 @@ def run(
     For a model that is in use while the frequency of the classes changes: everything else stays as it was, and the
     new model names the old one.
     """
-    from qmedoid.estimators.recalibration import N_FOLDS, SAME, check_point, recalibrated
+    from qmedoid.estimators.recalibration import SAME, check_point, recalibrated
 
     keep_pandas_away()
     requested = parse_point("recalibrate", point)
@@ -45,13 +46,11 @@ def run(
     check_target(output)
     saved = load(model)
     tally, novelty = _labeled(saved, table, target, reading)
-    with progress_bar() as bar:
-        task = bar.add_task("calibrating", total=N_FOLDS + 1)
-        found = recalibrated(saved, tally, requested, lambda: bar.advance(task))
+    found = recalibrated(saved, tally, requested)
     written = found.model.save(output)
     novelty.warn()
     if json:
-        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.as_dict()}
+        document: RecalibrateDict = {"model": str(written), **found.as_dict(), "novelty": novelty.found}
         print_json(document)
         return
     show(
@@ -70,23 +69,21 @@ def _labeled(saved: SavedModel, table: str, target: str | None, how: ReadingOpti
     if name is None:
         raise ParameterError("The model does not know the name of the target column: pass --target.")
     LabeledTally(saved.model)  # a model that has no calibration is refused before anything is read
-    with how.open(saved.model, table) as reading:
+
+    def collect(reading: TableReading) -> LabeledTally:
         if name not in reading.source.names:
             raise ContractError(
                 f"There is no column {name!r} with the classes.{did_you_mean(name, reading.source.names)} The table "
                 f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
             )
+        tally = LabeledTally(saved.model)
+        for batch, extra in reading.batches([name], as_text=True, on_progress=progress):
+            tally.add(batch, extra.column(name), reading.issues, reading.novelty)
+        return tally
 
-        def collect() -> LabeledTally:
-            tally = LabeledTally(saved.model)
-            for batch, extra in reading.batches([name], as_text=True, on_progress=progress):
-                tally.add(batch, extra.column(name), reading.issues, reading.novelty)
-            return tally
-
-        with reading_bar("scoring") as progress:
-            tally: LabeledTally = reading.in_kind(collect)
-        reading.check()
-        novelty = reading.novelty.report(saved.model)
+    with reading_bar("scoring") as progress:
+        tally, reading = read_through(saved.model, table, how.settings, collect)
+    novelty = reading.novelty.report(saved.model)
     if not tally.labeled + tally.missing + tally.unknown:
         raise DataError("The table has no rows: there is nothing to calibrate on.")
     return tally, novelty

@@ -290,7 +290,7 @@ def _say_scored(
             "operating": None if decision.operating is None else decision.operating.as_dict(),
             "top": None if expected is None else budget_dict(*expected),
             "prevalence": _prevalence_dict(model, estimate or scored.prevalence(model)),
-            "novelty": novelty.as_dict(),
+            "novelty": novelty.found,
             "output": options.output,
             "difference": scored.difference.as_dict(),
         }
@@ -307,7 +307,7 @@ def _say_scored(
         return
     if files is None or files["scored"]:
         _tell_scored(model, scored, drift, estimate)
-        if novelty.status == "too few" and scored.rows:
+        if novelty.found["status"] == "too few" and scored.rows:
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
             tell_top(decision.classes[1], options.top, decision.operating.threshold, expected)

@@ -22,7 +22,6 @@ from qmedoid.geometry.groups import (
     constant_columns,
     correlation_matrix,
     correlation_ratio,
-    correlation_with_numbers,
 )
 from qmedoid.geometry.overlap import ANGLE_KINDS
 from qmedoid.geometry.scaling import SCALING_KINDS
@@ -38,8 +37,7 @@ from qmedoid.methods.nearest.problem import (
     TrainingRows,
     prepare_folds,
 )
-from qmedoid.optimize.descent import coordinate_descent
-from qmedoid.optimize.sweep import ALPHA_GRID
+from qmedoid.optimize.descent import ALPHA_GRID, coordinate_descent
 
 AUTO_EXPONENTS = (0.0, 0.25, 0.5)
 SCORE_WEIGHTS = ("auto", "balanced", "printed")
@@ -104,7 +102,6 @@ def make_groups(
     target: Array | Codes | None,
     names: Any = None,
     *,
-    weights: Array | None = None,
     quiet: bool = False,
 ) -> Groups:
     """Groups over the columns that vary, by the parameters of an estimator; a warning for every adjustment.
@@ -130,11 +127,13 @@ def make_groups(
     association = None
     if target is not None and estimator.anchor_order != "columns":
         if estimator.anchor_order == "association" and np.issubdtype(target.dtype, np.integer):
-            association = correlation_ratio(X, target.astype(np.intp), weights=weights)
+            association = correlation_ratio(X, target.astype(np.intp))
         else:
-            association = correlation_with_numbers(X, target.astype(np.float64), weights=weights)
+            # With label codes 0, 1, 2, … the printed rule.
+            with_target = np.column_stack([X, target.astype(np.float64)])
+            association = np.abs(correlation_matrix(with_target)[:-1, -1])
     return build_groups(
-        correlation_matrix(X, weights=weights),
+        correlation_matrix(X),
         group_size=min(asked or DEFAULT_GROUP_SIZE, n_columns),
         association=association,
         usable=~constant,

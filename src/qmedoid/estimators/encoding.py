@@ -1,20 +1,14 @@
 """Encodings of columns, fitted with scikit-learn's encoders and kept as plain arrays.
 
-Target statistics of large categories are cross-fitted, so that training rows look as new rows will. A level has two
-kinds of numbers: the share of each class among its rows, and its frequency. A training row must not see itself in
-either of them. Its frequency counts the other rows of its level; its shares come from other folds. Folds are dealt so
-that the rows of a level lie in different ones as far as possible, which has a consequence that matters: a training
-row whose level occurs nowhere else has exactly the numbers of a new level, and the share of such rows, singletons /
-n, is the Good-Turing estimate of how often new rows have a new level.
+Target statistics of large categories are the share of each class among the rows of a level, and its frequency. They
+are cross-fitted, so that training rows look as new rows will: shares come from other folds, frequencies count the other
+rows. Folds are dealt so that the rows of a level lie in different ones: a row whose level occurs nowhere else then has
+exactly the numbers of a new level.
 
-From `FEW_ROWS` rows on, folds are dealt without a look at the classes. If the rows of a class are dealt evenly, the
-other folds lack one where the row is of that class: its share is a little lower, and with many categories the class can
-be read from it. Few rows need shares of less noise more than they need out-of-fold scores without that bias.
-
-Even so, the shares of a row know the labels of others of its level. A method that is fitted to some rows and judged by
-others asks `Statistics.fold` for both: the first are described by each other alone, and the others by the first, as new
-rows will be. And frequencies are powers of two: exact ones would name the level, and a method that knows it finds that
-those of its rows whose shares are a little lower are of the class.
+From `FEW_ROWS` rows on, folds are dealt without a look at the classes: dealt evenly, the other folds lack a row of the
+class where the row is of it, and with many categories the class could be read from that. Even so shares know the labels
+of other rows of the level: methods that evaluate some rows by others ask `Statistics.fold` for both. Frequencies are
+powers of two, as exact ones would name the level.
 """
 
 import warnings

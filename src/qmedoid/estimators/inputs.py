@@ -62,7 +62,7 @@ def check_table(
         )
     except (TypeError, ValueError) as error:
         if "must be in the same order" in str(error):
-            raise DataError(f"{error}{_order_difference(estimator, X)}") from error
+            raise DataError(f"{error}Put them in that order: X[model.feature_names_in_].") from error
         if not any(words in str(error).lower() for words in _NOT_NUMBERS):
             raise
         raise DataError(_text_message(estimator, X, name)) from error
@@ -141,16 +141,6 @@ def column_names(estimator: Any) -> list[str]:
 def column_label(column: int, names: Any = None) -> str:
     """The column by name where there is one, else by number."""
     return f"column {column}" if names is None else f"column {names[column]!r} (number {column})"
-
-
-def _order_difference(estimator: BaseEstimator, X: Any) -> str:
-    """The columns that changed places, a line each, and the way out."""
-    fitted, given = list(getattr(estimator, "feature_names_in_", [])), list(getattr(X, "columns", []))
-    given = given if all(isinstance(name, str) for name in given) else list(getattr(X, "column_names", []))
-    moved = [(i, was, now) for i, (was, now) in enumerate(zip(fitted, given, strict=False)) if was != now]
-    lines = [f"- column {i} is {now!r} and was {was!r}\n" for i, was, now in moved[:5]]
-    more = f"- and {len(moved) - 5} more\n" if len(moved) > 5 else ""
-    return "".join(lines) + more + "Put the columns in the order of the fit: X[model.feature_names_in_]."
 
 
 def _text_message(estimator: BaseEstimator, X: Any, name: str) -> str:
@@ -269,26 +259,14 @@ def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any], name:
 
 
 class WeightedRows(NamedTuple):
-    """The rows that a fit goes over, and what each of them counts.
+    """The rows of a table of `n_given` rows that a fit goes over, copies several times, and what each counts.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (m,)
-        Row numbers of the table: those without weight are left out, those that are copies occur several times.
-    factors : ndarray of shape (m,) or None
-        Weights of mean 1; None where every row counts as one.
-    n_given : int
-        Rows of the table.
+    Factors are weights of mean 1; None where every row counts as one.
     """
 
     rows: Codes
     factors: Array | None
     n_given: int
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether every row of the table counts as one."""
-        return self.factors is None and np.array_equal(self.rows, np.arange(self.n_given))
 
     @property
     def has_copies(self) -> bool:

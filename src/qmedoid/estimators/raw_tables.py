@@ -43,7 +43,8 @@ from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
-from qmedoid.tables.roles import IDENTIFIERS, Role, check_missing, check_roles
+from qmedoid.tables.kinds import IDENTIFIERS
+from qmedoid.tables.roles import Role, check_missing, check_roles
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
 if TYPE_CHECKING:

@@ -1,11 +1,10 @@
 """Recalibration: probabilities and operating point of a saved model from new labels, everything else as it was."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators.documents import RecalibrationDict, RecalibrationFiguresDict, RecalibrationLeftOutDict
@@ -162,16 +161,13 @@ def recalibrate(
     if y is None and name is None:
         raise ParameterError("The model does not know the name of the target column: pass target= or y=.")
     labels = None if y is None else as_table({"y": y}).column("y")
-
-    def collect(table: pa.Table, issues: Any) -> None:
+    with model._read(data, on_mismatch) as (table, issues):
         if labels is None and name not in table.column_names:
             raise DataError(f"There is no column {name!r} with the classes: pass y= or target=.")
         found = table.column(name) if labels is None else labels
         if len(found) != len(table):
             raise DataError(f"The table has {len(table)} rows and y has {len(found)}: pass one class for every row.")
         tally.add(table, found, issues)
-
-    model._checked(data, on_mismatch, collect)
     return recalibrated(model, tally, operating_point)
 
 
@@ -180,13 +176,8 @@ def check_point(operating_point: Any) -> None:
     check_parameters("recalibrate", {"operating_point": operating_point}, _POINTS)
 
 
-def recalibrated(
-    saved: SavedModel, tally: LabeledTally, operating_point: Any, progress: Callable[[], None] = lambda: None
-) -> Recalibration:
-    """Recalibrate a model on the rows that a tally has collected; notes are warnings, too.
-
-    `progress` is called after each of `N_FOLDS` + 1 fits.
-    """
+def recalibrated(saved: SavedModel, tally: LabeledTally, operating_point: Any) -> Recalibration:
+    """Recalibrate a model on the rows that a tally has collected; notes are warnings, too."""
     model = saved.model
     labels = list(model.decision.classes)
     point = _same_point(model) if isinstance(operating_point, str) and operating_point == SAME else operating_point
@@ -196,11 +187,10 @@ def recalibrated(
     _check_enough(model, rows.codes, groups)
     kind: CalibrationKind = "curve" if len(model.calibration.knots) else "logistic"
     calibration, chosen, curve = _fitted(rows, point, labels, kind, groups)
-    progress()
     figures, losses = list[RecalibrationFiguresDict](), list[Array]()
     for decided in (
         _decided(rows, model.last_calibration, model.decision),
-        _cross_fitted(rows, point, labels, kind, groups, progress),
+        _cross_fitted(rows, point, labels, kind, groups),
     ):
         report: Mapping[str, Any] = decision_report(model, rows.codes, decided)
         kept = {name: report[name] for name in _COMPARED if name in report}
@@ -217,7 +207,10 @@ def recalibrated(
     # What the fit showed is about other probabilities.
     metrics = {"recalibration": found, "parent": model.metrics.get("parent", dict(model.metrics))}
     made = SavedModel(replace(new, metrics=metrics, parent=saved.sha256 or model.parent), versions=saved.versions)
-    gain = _mean(losses[0] - losses[1], groups)
+    # Rows of one group are one draw.
+    by_draw = draws_per_row(groups) * group_sums(losses[0] - losses[1], groups)
+    mean, half = float(by_draw.mean()), _TWO_ERRORS * float(by_draw.std(ddof=1) / np.sqrt(len(by_draw)))
+    gain = Interval(mean, mean - half, mean + half)
     return Recalibration(made, len(rows.codes), left_out, before, after, gain, tuple(notes))
 
 
@@ -300,12 +293,7 @@ def _decided(rows: LabeledRows, calibration: Calibration, decision: Decision) ->
 
 
 def _cross_fitted(
-    rows: LabeledRows,
-    point: Any,
-    labels: list[Any],
-    kind: CalibrationKind,
-    groups: Codes | None,
-    progress: Callable[[], None],
+    rows: LabeledRows, point: Any, labels: list[Any], kind: CalibrationKind, groups: Codes | None
 ) -> Decisions:
     """Decisions about every row by calibration and operating point of the other folds."""
     found = Decisions(
@@ -316,12 +304,4 @@ def _cross_fitted(
         calibration, decision, _ = _fitted(rows.take(train), point, labels, kind, part_of(groups, train))
         for whole, part in zip(found[:3], _decided(rows.take(test), calibration, decision)[:3], strict=True):
             whole[test] = part
-        progress()
     return found
-
-
-def _mean(gains: Array, groups: Codes | None) -> Interval:
-    """Mean with its 95 % interval; rows of one group are one draw."""
-    by_draw = draws_per_row(groups) * group_sums(gains, groups)
-    mean, error = float(by_draw.mean()), float(by_draw.std(ddof=1) / np.sqrt(len(by_draw)))
-    return Interval(mean, mean - _TWO_ERRORS * error, mean + _TWO_ERRORS * error)

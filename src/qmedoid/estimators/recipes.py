@@ -53,36 +53,16 @@ def is_large_and_rare(counts: Codes) -> bool:
 
 
 class Recipe:
-    """What a `MedoidClassifier` needs of the estimator of a method; `MethodClassifier` is the usual base of one.
+    """What a `MedoidClassifier` needs of the estimator of a method; `MethodClassifier` is the usual base of one."""
 
-    Attributes
-    ----------
-    method_name : str
-        Its name in `qmedoid.estimators.recipes.RECIPES`.
-    default_calibration : str
-        What ``calibration="auto"`` means.
-    corrects_scores : bool
-        Whether a circuit corrects the calibrated scores by default, instead of replacing them.
-    circuit_defaults : mapping
-        Parameters of the default circuit.
-    refines : bool
-        Whether ``refine="auto"`` lets a circuit decide every record of large tables with a rare class.
-    carries_factors : bool
-        Whether weights of rows may be other than copies.
-    separates_rare : bool
-        Whether it is for a rare class, all rows of which a sample should have.
-    least_rows : int or None
-        Rows from which on ``method="auto"`` may choose it; None: for large tables where one of two classes is rare if
-        it `separates_rare`, else never.
-    """
-
-    method_name: ClassVar[str]
-    default_calibration: ClassVar[CalibrationKind] = "curve"
-    corrects_scores: ClassVar[bool] = True
+    method_name: ClassVar[str]  # in RECIPES
+    default_calibration: ClassVar[CalibrationKind] = "curve"  # what calibration="auto" means
+    corrects_scores: ClassVar[bool] = True  # whether a circuit corrects calibrated scores by default, or replaces them
     circuit_defaults: ClassVar[Mapping[str, Any]] = {}
-    refines: ClassVar[bool] = False
-    carries_factors: ClassVar[bool] = False
-    separates_rare: ClassVar[bool] = False
+    refines: ClassVar[bool] = False  # whether refine="auto" lets a circuit decide large tables with a rare class
+    carries_factors: ClassVar[bool] = False  # whether weights of rows may be other than copies
+    separates_rare: ClassVar[bool] = False  # whether it is for a rare class, all rows of which a sample should have
+    # Rows from which on method="auto" may choose it; None: if it separates large tables with a rare class, else never.
     least_rows: ClassVar[int | None] = None
     random_state: Any
     cv: Any
@@ -122,17 +102,9 @@ class Recipe:
 
 
 class Fit(NamedTuple):
-    """Fitted parts with their calibration, and with a circuit once there is one.
+    """Fitted parts with their calibration, and with a circuit, which is also there as an estimator, once there is one.
 
-    Attributes
-    ----------
-    fitted : FittedParts
-    calibration : Calibration
-    held_out : OutOfFold or None
-        Calibrated out-of-fold scores, after the circuit; None where a circuit was stopped before it had any.
-    refinement : Refinement or None
-    circuit : VariationalClassifier or None
-        The circuit as an estimator.
+    `held_out` are calibrated out-of-fold scores, after the circuit; None where it was stopped before it had any.
     """
 
     fitted: FittedParts

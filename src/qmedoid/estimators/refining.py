@@ -286,18 +286,9 @@ def _channels_of_others(kept: KeptRows, data: TrainingTable, in_sample: Scored) 
 def refined_held_out(
     before: OutOfFold, scores: Array, refinement: Refinement, circuit: OutOfFold, rows: Codes
 ) -> OutOfFold:
-    """Out-of-fold scores after the refinement: the circuit's where the policy picks a row, else those before.
+    """Out-of-fold scores after the refinement: the circuit's where calibrated scores pick a row, else those before.
 
-    Parameters
-    ----------
-    before : OutOfFold
-    scores : ndarray of shape (n, C)
-        Calibrated scores by which records are picked.
-    refinement : Refinement
-    circuit : OutOfFold
-        Scores of the rows that the circuit was trained on.
-    rows : ndarray
-        Which rows of the table these are.
+    `circuit` has scores of the rows that the circuit was trained on, and `rows` are their numbers.
     """
     held_out = before.scores.copy()
     by_circuit = np.full((len(held_out), circuit.scores.shape[1]), np.nan)

@@ -8,11 +8,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import (  # type: ignore[attr-defined]
+    _check_feature_names_in,
+    check_is_fitted,
+)
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._search import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
-from qmedoid.estimators.inputs import check_size, check_table, check_target, check_weights, one_blas_thread
+from qmedoid.estimators.inputs import check_size, check_table, check_target, one_blas_thread
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.number_columns import read_numbers
 from qmedoid.estimators.parameters import FLAG, NONE, SEED, Constraint, check_parameters, choice, instance, whole
@@ -95,34 +98,20 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         return tags
 
     @one_blas_thread
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the groups of a table.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, M)
-        y : array-like of shape (n,), optional
-            Classes or numbers that the anchors are ordered by.
-        sample_weight : array-like of shape (n,), optional
-            A weight of k counts a row k times.
-        """
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the groups of a table; y, where it is given, are classes or numbers that the anchors are ordered by."""
         check_parameters("CorrelationGroups", self.get_params(deep=False), self._constraints)
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
         if self.input_scaling == "none":
             check_size(table, getattr(self, "feature_names_in_", None))
         target = _target(y, len(table))
-        weights = None if sample_weight is None else check_weights(sample_weight, len(table))
-        if weights is not None:  # rows that count for nothing must not decide which columns are constant
-            counted = weights > 0
-            table, weights = table[counted], weights[counted]
-            target = None if target is None else target[counted]
-        self.input_scaling_ = fit_scaling(table, self.input_scaling, weights=weights)
+        self.input_scaling_ = fit_scaling(table, self.input_scaling)
         scaled = self.input_scaling_.apply(table)
         names = getattr(self, "feature_names_in_", None)
-        self.groups_ = make_groups(self, scaled, target, names, weights=weights)
+        self.groups_ = make_groups(self, scaled, target, names)
         self.configuration_ = self.groups_.first(self.subset_size or len(table[0]))
         features = self._features(scaled)
-        self.feature_scaling_ = fit_scaling(features, "standard" if self.standardize else "none", weights=weights)
+        self.feature_scaling_ = fit_scaling(features, "standard" if self.standardize else "none")
         return self
 
     def transform(self, X: Any) -> Array:
@@ -135,22 +124,8 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Names of the features: the anchor's column with ``_group`` after it."""
         check_is_fitted(self)
-        names = self._column_names(input_features)
+        names = _check_feature_names_in(self, input_features)
         return np.array([f"{names[a]}_group" for a in self.groups_.anchors], dtype=object)
-
-    def _column_names(self, input_features: Any) -> list[str]:
-        fitted = getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            return [f"x{i}" for i in range(self.n_features_in_)] if fitted is None else list(fitted)
-        given = list(input_features)
-        if fitted is not None and given != list(fitted):
-            raise ValueError("input_features is not equal to feature_names_in_")
-        if len(given) != self.n_features_in_:
-            raise ValueError(
-                f"input_features should have length equal to number of features ({self.n_features_in_}), "
-                f"got {len(given)}"
-            )
-        return given
 
     def _features(self, scaled: Array) -> Array:
         return feature_matrix(scaled, self.configuration_, self.groups_.correlation, self.kind)

@@ -275,21 +275,6 @@ class VariationalClassifier(ProbabilisticClassifier):
         return super().measured_by(expectations=backend)
 
     @property
-    def weights_(self) -> Array:
-        """Trained rotations, layers of R_y and R_z alternately."""
-        return self._circuit.parameters.rotations
-
-    @property
-    def input_scales_(self) -> Array:
-        """Factors on the angles of the features."""
-        return self._circuit.parameters.scales
-
-    @property
-    def readout_weights_(self) -> Array:
-        """Trained weights of the read-out."""
-        return self._circuit.parameters.readout
-
-    @property
     def _circuit(self) -> VariationalModel:
         circuit = self.model_.circuit
         assert circuit is not None, "it is the only part"
@@ -336,6 +321,9 @@ class VariationalClassifier(ProbabilisticClassifier):
             rows, (trained.model,), decision, curve=curve, method=trained.model.name, weights=np.ones(1),
             biases=np.zeros(n_classes), calibration=Calibration.plain(n_classes), metrics=metrics,
         )  # fmt: skip
+        parameters = trained.model.parameters
+        self.weights_, self.input_scales_ = parameters.rotations, parameters.scales
+        self.readout_weights_ = parameters.readout
         self._shot_entropy = [*entropy, 1]
 
 

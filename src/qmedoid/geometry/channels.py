@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.ties import first_smallest_of_rows
 
 EPSILON = 1e-12
@@ -33,16 +32,8 @@ class Channels(NamedTuple):
 def class_channels(distance: Array, angle: Array, medoid_classes: Codes, n_classes: int) -> tuple[Channels, Codes]:
     """Channels of each class: those of its nearest medoid, one training row that represents the class (fact 13).
 
-    Parameters
-    ----------
-    distance, angle : ndarray of shape (n, n_medoids)
-    medoid_classes : ndarray of shape (n_medoids,)
-        Class code of each medoid; every class has at least one.
-    n_classes : int
-
-    Returns
-    -------
-    Channels of shape (n, C), and which medoid was nearest in each class, shape (n, C).
+    From distance and angle to all medoids, of shape (n, n_medoids), of which every class has one at least. Returns
+    channels (n, C), and which medoid was nearest in each class, shape (n, C).
     """
     nearest = np.empty((len(distance), n_classes), dtype=np.intp)
     for c in range(n_classes):
@@ -68,17 +59,6 @@ def fusion_scores(channels: Channels, alpha: float, *, use_angular: bool, multip
     if use_angular:
         scores = alpha * scores + (1.0 - alpha) * normalize_channel(channels.angle)
     return scores if multipliers is None else scores * multipliers
-
-
-def predict_codes(scores: Array) -> Codes:
-    """Class of the smallest score; of those that are equal up to rounding the first."""
-    return first_smallest_of_rows(scores)
-
-
-def margins(scores: Array) -> Array:
-    """Decision values: s_0 − s_1 of shape (n,) for two classes, else −s of shape (n, C); larger means likelier."""
-    margin: Array = scores[:, 0] - scores[:, 1] if scores.shape[1] == 2 else -scores
-    return margin
 
 
 def prior_multipliers(priors: Array, exponent: float) -> Array:
@@ -118,26 +98,11 @@ def delta_features(
     fused: bool = False,
     ranking: Array | None = None,
 ) -> Array:
-    """Deltas of every record, pair by pair: distance, then angle, then fusion score where asked for.
+    """Deltas of every record, pair by pair: distance, then angle, then fusion score where wanted, shape (n, m).
 
-    Parameters
-    ----------
-    channels : Channels of shape (n, C)
-    scores : ndarray of shape (n, C)
-        Fusion scores.
-    kind : {"pairs", "nearest"}
-        All pairs, or (runner-up, best); two classes have one pair either way.
-    angular, fused : bool
-        Whether there are deltas of the angle and of the fusion score.
-    ranking : ndarray of shape (n, C) or None
-        The two smallest in a row are the best and the runner-up. None takes the fusion scores.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
+    Of all pairs, or of the runner-up and the best: those of the two smallest in each row of `ranking`, by default of
+    the fusion scores (n, C). Two classes have one pair either way.
     """
-    if kind not in DELTA_KINDS:
-        raise ParameterError(f"The kind of deltas must be one of {list(DELTA_KINDS)}. Got {kind!r} instead.")
     values = [normalize_channel(channels.distance)]
     if angular:
         values.append(normalize_channel(channels.angle))

@@ -39,26 +39,22 @@ _BLOCK_NUMBERS = 2**18
 _LEAST_FREE = 1e-9
 
 
-def correlation_matrix(X: Array, *, weights: Array | None = None) -> Array:
+def correlation_matrix(X: Array) -> Array:
     """Pearson correlation R between the columns of X, shape (M, M), with a diagonal of ones.
 
-    A constant column correlates 0 with every other column. A weight of k counts a row k times.
+    A constant column correlates 0 with every other column.
     """
     scaled = X * column_powers(X)
     scaled -= scaled.mean(axis=0)  # blocks merge by their means, which a large offset must not swallow
-    w, n_columns = np.ones(len(X)) if weights is None else weights, X.shape[1]
+    ones, n_columns = np.ones(len(X)), X.shape[1]
     weight, mean, comoment = 0.0, np.zeros(n_columns), np.zeros((n_columns, n_columns))
     for rows in row_slices(X, BLOCK_ROWS):
-        added = float(w[rows].sum())
-        if added == 0:
-            continue
-        block_mean = w[rows] @ scaled[rows] / added
+        added = len(scaled[rows])
+        block_mean = ones[rows] @ scaled[rows] / added
         centered = scaled[rows] - block_mean
         # Chan's update merges the moments of two sets of rows exactly.
         total, shift = weight + added, block_mean - mean
-        comoment = (
-            comoment + (centered * w[rows, None]).T @ centered + np.outer(shift, shift) * (weight * added / total)
-        )
+        comoment = comoment + centered.T @ centered + np.outer(shift, shift) * (weight * added / total)
         weight, mean = total, mean + shift * (added / total)
     deviation = np.sqrt(np.where(constant_columns(X), 0.0, np.diag(comoment)))
     inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
@@ -68,36 +64,28 @@ def correlation_matrix(X: Array, *, weights: Array | None = None) -> Array:
     return correlation
 
 
-def correlation_ratio(X: Array, codes: Codes, *, weights: Array | None = None) -> Array:
+def correlation_ratio(X: Array, codes: Codes) -> Array:
     r"""Correlation ratio of every column with a class label, shape (M,).
 
     .. math:: \eta_f^2 = \frac{\sum_c n_c (\bar x_{fc} - \bar x_f)^2}{\sum_i (x_{if} - \bar x_f)^2}
 
     It does not depend on how classes are numbered, and for two classes it is \|r\|. Constant columns get 0.
     """
-    w = np.ones(len(X)) if weights is None else weights
-    scaled = X * column_powers(X)
-    counts = np.bincount(codes, weights=w)
-    mean = w @ scaled / w.sum()
+    ones, scaled = np.ones(len(X)), X * column_powers(X)
+    counts = np.bincount(codes)
+    mean = ones @ scaled / len(X)
     sums, total = np.zeros((len(counts), X.shape[1])), np.zeros(X.shape[1])
     for rows in row_slices(X, BLOCK_ROWS):
         centered = scaled[rows] - mean
-        membership = (codes[rows, None] == np.arange(len(counts))) * w[rows, None]
+        membership = (codes[rows, None] == np.arange(len(counts))).astype(np.float64)
         sums += membership.T @ centered
-        total += w[rows] @ centered**2
-    drift = sums.sum(axis=0) / w.sum()  # what rounding left of the mean
-    sums, total = sums - counts[:, None] * drift, total - w.sum() * drift**2
+        total += ones[rows] @ centered**2
+    drift = sums.sum(axis=0) / len(X)  # what rounding left of the mean
+    sums, total = sums - counts[:, None] * drift, total - len(X) * drift**2
     between = np.divide(sums**2, counts[:, None], out=np.zeros_like(sums), where=counts[:, None] > 0).sum(axis=0)
     usable = (total > 0) & ~constant_columns(X)
     eta: Array = np.sqrt(np.clip(np.divide(between, total, out=np.zeros_like(total), where=usable), 0.0, 1.0))
     return eta
-
-
-def correlation_with_numbers(X: Array, target: Array, *, weights: Array | None = None) -> Array:
-    r"""\|r\| of every column with a numeric target, shape (M,); with label codes 0, 1, 2, … the printed rule."""
-    with_target = np.column_stack([X, target])
-    strength: Array = np.abs(correlation_matrix(with_target, weights=weights)[:-1, -1])
-    return strength
 
 
 def constant_columns(X: Array) -> Flags:
@@ -113,21 +101,11 @@ Configuration = tuple[Subset, ...]
 
 @dataclass(frozen=True)
 class Groups:
-    """Anchors in order, each with its group of columns.
+    """Anchors in order, each with its group of columns."""
 
-    Attributes
-    ----------
-    anchors : tuple of int
-        Columns that anchor a group, the one most related to the target first.
-    members : tuple of tuple of int
-        For each anchor its group: the anchor, then the columns most correlated with it.
-    correlation : ndarray of shape (M, M)
-        R, whose entry (a, f) is the weight ρ of member f in the group of anchor a.
-    """
-
-    anchors: tuple[int, ...]
-    members: tuple[Subset, ...]
-    correlation: Array
+    anchors: tuple[int, ...]  # columns that anchor a group, the one most related to the target first
+    members: tuple[Subset, ...]  # for each anchor: the anchor, then the columns most correlated with it
+    correlation: Array  # (M, M): entry (a, f) is the weight ρ of member f in the group of anchor a
 
     def first(self, size: int) -> Configuration:
         """The configuration that takes the first `size` members of every group (fewer where a group is smaller)."""
@@ -144,38 +122,21 @@ def build_groups(
 ) -> Groups:
     """Order the anchors and collect the members of each (algorithm 1).
 
-    Parameters
-    ----------
-    correlation : ndarray of shape (M, M)
-        Correlation of the columns on training rows.
-    group_size : int
-        m: the anchor and the m − 1 columns most correlated with it in absolute value.
-    association : ndarray of shape (M,) or None
-        Strength of the relation of each column to the target; anchors come in falling order of it. None keeps the
-        order of the columns.
-    usable : boolean ndarray of shape (M,) or None
-        Columns that may appear at all; constant ones should not.
-    n_anchors : int or None
-        Maximum number of anchors, the first ones. Every usable column may still be a member.
+    A group of size m is the anchor and the m − 1 columns most correlated with it in absolute value, among the `usable`
+    ones. Anchors, at most `n_anchors`, come in falling order of `association`, the strength of the relation of each
+    column to the target, shape (M,); None keeps the order of the columns.
     """
     if group_size < 1:
         raise ParameterError(f"The 'group_size' parameter must be an int >= 1. Got {group_size!r} instead.")
     allowed = np.arange(len(correlation)) if usable is None else np.flatnonzero(usable)
-    order = allowed if association is None else allowed[_falling(association[allowed])]
-    anchors = [int(a) for a in order[:n_anchors]]
-    members = tuple(_members(correlation[a], a, allowed, group_size) for a in anchors)
-    return Groups(tuple(anchors), members, correlation)
-
-
-def _members(row: Array, anchor: int, allowed: Codes, size: int) -> Subset:
-    others = allowed[allowed != anchor]
-    nearest = others[_falling(np.abs(row[others]))][: size - 1]
-    return (anchor, *(int(f) for f in nearest))
-
-
-def _falling(strength: Array) -> Codes:
     # Correlations that differ by rounding alone keep the order of the columns.
-    return stable_order(-strength, 1.0)
+    order = allowed if association is None else allowed[stable_order(-association[allowed], 1.0)]
+    anchors, members = tuple(order[:n_anchors].tolist()), list[Subset]()
+    for anchor in anchors:
+        others = allowed[allowed != anchor]
+        nearest = others[stable_order(-np.abs(correlation[anchor, others]), 1.0)]
+        members.append((anchor, *nearest[: group_size - 1].tolist()))
+    return Groups(anchors, tuple(members), correlation)
 
 
 FeatureKind = Literal["signed", "weighted", "unweighted", "multiplicative"]
@@ -221,14 +182,9 @@ def feature_matrix(X: Array, configuration: Configuration, correlation: Array, k
 
 
 def most_worth(values: Array, targets: Array, most: int, sizes: Array | None = None) -> Codes:
-    """Places of the `most` columns of values (n, M) that are worth most, the best first; of equal ones the first.
+    """Columns of values (n, M), `most` of them, that are worth most for targets (n, K), the best first.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, M)
-    targets : ndarray of shape (n, K)
-    sizes : ndarray of shape (n,), optional
-        Number of rows that are equal to each, itself among them; 1 by default.
+    Of equal ones the first are taken. `sizes` (n,) are numbers of rows that are equal to each, itself among them.
     """
     size = float((targets * targets).sum())
     return stable_order(-column_worth(values, targets, sizes), size)[:most]

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.row_groups import draw_rows
 from qmedoid.kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale
@@ -47,13 +48,10 @@ def medoid_index(X: ArrayLike, *, weights: ArrayLike | None = None) -> int:
     return medoid(rows, weights=None if weights is None else _weights(weights, len(rows)))
 
 
-def class_samples(
-    codes: NDArray[np.intp], n_classes: int, *, max_rows: int | None, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], ...]:
-    """Return the rows of each class among which its medoids are sought, ascending (the draw of Algorithm 4).
+def class_samples(codes: Codes, n_classes: int, *, max_rows: int | None, rng: np.random.Generator) -> tuple[Codes, ...]:
+    """Rows of each class among which its medoids are sought, ascending: at most `max_rows`, drawn (Algorithm 4).
 
-    All of them, or ``max_rows`` drawn uniformly without replacement where a class has more. The draw does not depend
-    on features, so one draw serves every configuration that is compared.
+    The draw does not depend on features, so one draw serves every configuration that is compared.
     """
     limit = len(codes) if max_rows is None else _positive("max_rows", max_rows)
     order = np.argsort(codes, kind="stable")
@@ -61,12 +59,10 @@ def class_samples(
     return tuple(draw_rows(order[start:stop], limit, rng) for start, stop in pairwise(bounds))
 
 
-def sampled_class_medoids(
-    F: NDArray[np.float64], samples: Sequence[NDArray[np.intp]], *, n_medoids: int = 1
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return one or K medoids of each class among the rows of its sample (Algorithm 5).
+def sampled_class_medoids(F: Array, samples: Sequence[Codes], *, n_medoids: int = 1) -> tuple[Codes, Codes]:
+    """Rows of F that are the medoids of each class among its sample, and their class codes (Algorithm 5).
 
-    The rows of F that they are, and their class codes, ordered by class and then by row. A class without rows has none.
+    They are ordered by class and then by row. A class without rows has none.
     """
     k = _positive("n_medoids", n_medoids)
     found = [sample[k_medoids(F[sample], k)] if len(sample) else sample for sample in samples]
@@ -74,8 +70,8 @@ def sampled_class_medoids(
     return np.concatenate(found).astype(np.intp), classes
 
 
-def k_medoids(X: ArrayLike, k: int) -> NDArray[np.intp]:
-    """Return k rows of X, ascending, that no single swap improves upon as medoids; fewer where rows are equal.
+def k_medoids(X: ArrayLike, k: int) -> Codes:
+    """Rows of X, k of them and ascending, that no single swap improves upon as medoids; fewer where rows are equal.
 
     The objective is sum_j min_m |x_j - x_m|. Medoids are added greedily, each where it lowers the objective most, and
     then exchanged with other rows as soon as an exchange helps, until none does. k = 1 is the exact medoid. All
@@ -85,7 +81,10 @@ def k_medoids(X: ArrayLike, k: int) -> NDArray[np.intp]:
     if _positive("k", k) == 1:
         return np.array([medoid(table)], dtype=np.intp)
     require_finite(table)
-    first, mass = _distinct(table)
+    # Adding 0.0 turns -0.0 into 0.0: equal numbers, different bytes.
+    _, first, counts = np.unique(table + 0.0, axis=0, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    first, mass = first[order], counts[order].astype(np.float64)
     if k >= len(first):
         return first
     rows = safe_scale(table[first])
@@ -94,7 +93,7 @@ def k_medoids(X: ArrayLike, k: int) -> NDArray[np.intp]:
     return np.sort(first[_swap(D, mass, start)])
 
 
-def _build(D: NDArray[np.float64], mass: NDArray[np.float64], k: int, first: int) -> NDArray[np.intp]:
+def _build(D: Array, mass: Array, k: int, first: int) -> Codes:
     """Add the row that lowers sum_j mass_j min_m D_mj most, until there are k (the BUILD phase of PAM)."""
     chosen = [first]
     nearest = D[first].copy()
@@ -108,7 +107,7 @@ def _build(D: NDArray[np.float64], mass: NDArray[np.float64], k: int, first: int
     return np.array(chosen, dtype=np.intp)
 
 
-def _swap(D: NDArray[np.float64], mass: NDArray[np.float64], medoids: NDArray[np.intp]) -> NDArray[np.intp]:
+def _swap(D: Array, mass: Array, medoids: Codes) -> Codes:
     """Exchange medoids for other rows, each exchange made as soon as it is found to help.
 
     With a = distance to the nearest and b to the second nearest medoid, putting row c in place of medoid m changes
@@ -139,25 +138,15 @@ def _swap(D: NDArray[np.float64], mass: NDArray[np.float64], medoids: NDArray[np
     return medoids
 
 
-def _two_nearest(
-    D: NDArray[np.float64], medoids: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the position of the nearest medoid of each row, its distance and that of the second nearest."""
+def _two_nearest(D: Array, medoids: Codes) -> tuple[Codes, Array, Array]:
+    """The position of the nearest medoid of each row, its distance and that of the second nearest."""
     to_medoids = D[medoids]
     owner = to_medoids.argmin(axis=0)
     two = np.partition(to_medoids, 1, axis=0)
     return owner, two[0], two[1]
 
 
-def _distinct(X: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the first index of each distinct row (ascending) and how many copies it has."""
-    # Adding 0.0 turns -0.0 into 0.0: equal numbers, different bytes.
-    _, first, counts = np.unique(X + 0.0, axis=0, return_index=True, return_counts=True)
-    order = np.argsort(first)
-    return first[order], counts[order].astype(np.float64)
-
-
-def _table(X: ArrayLike) -> NDArray[np.float64]:
+def _table(X: ArrayLike) -> Array:
     table = np.require(X, np.float64, ["C", "ALIGNED"])
     if np.ndim(X) != 2:
         raise DataError(
@@ -168,7 +157,7 @@ def _table(X: ArrayLike) -> NDArray[np.float64]:
     return table
 
 
-def _weights(weights: ArrayLike, n: int) -> NDArray[np.float64]:
+def _weights(weights: ArrayLike, n: int) -> Array:
     w = np.ascontiguousarray(weights, dtype=np.float64)
     if w.shape != (n,):
         raise DataError(f"weights has shape {w.shape}. It must be ({n},): one number for each row of X.")

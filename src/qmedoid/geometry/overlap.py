@@ -123,14 +123,8 @@ def from_overlap(overlap: Array, x_norms: Array, y_norms: Array, *, angle: Angle
     .. math:: D = \sqrt{2Zs}, \qquad \cos\angle(x, y) = \frac{Z (1 - 2s)}{2\lVert x\rVert\lVert y\rVert},
               \qquad \Theta_{\text{printed}} = \arccos\sqrt{s}.
 
-    An error of s reaches the cosine multiplied by Z/(‖x‖·‖y‖), so the cosine is clipped to [−1, 1]. A measured s may
-    lie outside of 0 to 1; distance and printed angle take the nearest that is possible.
-
-    Parameters
-    ----------
-    overlap : ndarray of shape (n_X, n_Y)
-    x_norms, y_norms : ndarray of shape (n_X,) and (n_Y,)
-    angle : {"true", "printed"}
+    Overlaps are of shape (n_X, n_Y). An error of s reaches the cosine multiplied by Z/(‖x‖·‖y‖), so the cosine is
+    clipped to [−1, 1]. A measured s may lie outside of 0 to 1; distance and printed angle take the nearest possible.
     """
     check_angle_kind(angle)
     nx, ny = x_norms[:, None], y_norms[None, :]
@@ -184,30 +178,22 @@ def _exact(X: Array, Y: Array, angle: AngleKind) -> SwapTest:
     out = SwapTest(*(np.empty((len(X), len(Y))) for _ in range(3)))
     for rows in row_slices(X, _BLOCK_ROWS):
         for j, y in enumerate(Y):
-            for whole, part in zip(out, _exact_against_one(X[rows], y, angle), strict=True):
-                whole[rows, j] = part
+            x = X[rows]
+            # Pairs are scaled by a power of two first, so that squares stay in range; it changes no digit.
+            scale = np.maximum(_power_of_two(x), _power_of_two(y[None, :]))
+            a, b = x / scale[:, None], y[None, :] / scale[:, None]
+            squared, z = row_dots(a - b, a - b), row_dots(a, a) + row_dots(b, b)
+            out.distance[rows, j] = np.sqrt(squared) * scale
+            with np.errstate(divide="ignore", invalid="ignore"):
+                overlap = np.where(z > 0, np.minimum(squared / (2.0 * z), 1.0), 0.0)
+            out.overlap[rows, j] = overlap
+            if angle == "true":
+                out.angle[rows, j] = row_angles(x, y[None, :])
+            else:
+                # A vector may be far smaller than its partner: whether it is zero is asked of the vector as given.
+                zero = ~np.any(x, axis=1) | (not np.any(y))
+                out.angle[rows, j] = np.where(zero, 0.0, np.arccos(np.sqrt(overlap)))
     return out
-
-
-def _exact_against_one(X: Array, y: Array, angle: AngleKind) -> tuple[Array, Array, Array]:
-    """Overlap, distance and angle of a block of rows against one vector.
-
-    Every pair is scaled by a power of two first, so that squares stay in range; being a power of two,
-    the scale changes no digit.
-    """
-    scale = np.maximum(_power_of_two(X), _power_of_two(y[None, :]))
-    a, b = X / scale[:, None], y[None, :] / scale[:, None]
-    difference = a - b
-    squared = row_dots(difference, difference)
-    xx, yy = row_dots(a, a), row_dots(b, b)
-    z = xx + yy
-    with np.errstate(divide="ignore", invalid="ignore"):
-        overlap = np.where(z > 0, np.minimum(squared / (2.0 * z), 1.0), 0.0)
-    if angle == "printed":
-        # A vector may be far smaller than its partner: whether it is zero is asked of the vector as given.
-        zero = ~np.any(X, axis=1) | (not np.any(y))
-        return overlap, np.sqrt(squared) * scale, np.where(zero, 0.0, np.arccos(np.sqrt(overlap)))
-    return overlap, np.sqrt(squared) * scale, row_angles(X, y[None, :])
 
 
 def row_angles(X: Array, Y: Array) -> Array:

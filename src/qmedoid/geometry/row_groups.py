@@ -66,14 +66,9 @@ def numbered(labels: npt.NDArray[Any]) -> Codes:
 
 
 def row_groups(values: npt.NDArray[Any], codes: Codes) -> Codes | None:
-    """Groups of equal rows; None where no two rows belong together.
+    """Groups of the equal rows of a table (n, M) of numbers or codes; None where no two rows belong together.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, M)
-        Numbers, or codes of cells.
-    codes : ndarray of shape (n,)
-        Classes. They matter for copies of a coarse table alone.
+    Classes (n,) matter for copies of a coarse table alone.
     """
     groups = equal_rows(values)
     sizes = np.bincount(groups)
@@ -245,22 +240,11 @@ def row_order(
     *,
     is_level: Sequence[bool] | None = None,
 ) -> Codes:
-    """Places of the rows in an order that depends on the rows alone, with their classes and groups.
+    """The rows in an order that depends on them alone, with their classes and groups.
 
-    Equal rows of one class stay in the order in which they are given.
-
-    Parameters
-    ----------
-    cells : ndarray of shape (n, M)
-        Ranks of numbers, and numbers of levels in the order of their names, from 0 up.
-    codes : ndarray of shape (n,)
-        Classes.
-    groups : ndarray of shape (n,), optional
-        Groups that are given, from 0 up; their numbers play no part.
-    weights : ndarray of shape (n,), optional
-        Of equal rows the lighter ones come first.
-    is_level : sequence of bool, optional
-        Whether each column has levels instead of numbers; none by default.
+    Equal rows of one class stay in the order in which they are given; of those with weights the lighter ones come
+    first. Cells (n, M) are ranks of numbers, and numbers of levels in the order of their names, from 0 up; `is_level`
+    says which columns have levels. The numbers of groups play no part.
     """
     same = equal_rows(np.column_stack([cells, codes]))
     first = first_rows(same)

@@ -82,12 +82,8 @@ def column_powers(X: Array) -> Array:
 class RankScaling:
     """A piecewise-linear, increasing map for each of M columns; values beyond the outer knots stay at their scores.
 
-    Attributes
-    ----------
-    offsets : ndarray of shape (M + 1,)
-        Knots of column f are at ``offsets[f]`` up to, and without, ``offsets[f + 1]``.
-    values, scores : ndarray
-        Where the knots lie, ascending within a column, and what they are mapped to.
+    Knots of column f are at ``offsets[f]`` up to, and without, ``offsets[f + 1]``: their values, and what these are
+    mapped to.
     """
 
     offsets: Annotated[Codes, part_bounds("M", "V")]
@@ -113,10 +109,6 @@ class RankScaling:
             scaled[:, column] = np.interp(X[:, column], self.values[knots], self.scores[knots])
         return scaled
 
-    def knots(self, column: int) -> Array:
-        """Where the knots of a column lie."""
-        return self.values[self.offsets[column] : self.offsets[column + 1]]
-
     def _applied_at_once(self, X: Array, offsets: Codes) -> Array:
         """The same, bit by bit, for several columns: of few rows a call for each column is most of the time."""
         place = knot_places(X, offsets[:-1], offsets[1:] - 1, self.values)
@@ -130,15 +122,7 @@ class RankScaling:
 
 @dataclass(frozen=True, eq=False)
 class SignedLog:
-    """A fitted scale.
-
-    Attributes
-    ----------
-    outer : Scaling of shape (M,)
-        Of the raw columns.
-    inner : Scaling of shape (M,) or None
-        Of their signed logarithms; None leaves the columns standardized.
-    """
+    """A fitted scale: of the raw columns, then of their signed logarithms; without these, columns are standardized."""
 
     outer: Scaling
     inner: Scaling | None

@@ -40,8 +40,6 @@ TIE_TOLERANCE = 1e-12
 _SAFE_SPREAD = (2.0**-100, 2.0**100)
 # Rows of a block of distances are chosen so that the block stays in cache.
 BLOCK_NUMBERS = 1 << 16
-# Pairs of rows above which a matrix product is used to find out which totals must be exact.
-PRODUCT_ABOVE = 1 << 21
 # Ratio of the outer to the inner radius of a shell. Wider: fewer passes over the rows, weaker bounds.
 SHELL = 1.12
 # Rows sampled where only the speed of the search depends on it (pivots and splits).
@@ -61,18 +59,10 @@ TINY = 1e-60
 
 
 def medoid(X: Array, *, weights: Array | None = None) -> int:
-    """Return the row i of X that minimizes sum_j w_j |x_j - x_i|.
+    """The row i of X (n, d), of one row at least, that minimizes sum_j w_j |x_j - x_i|.
 
-    Parameters
-    ----------
-    X : C-contiguous array of shape (n, d), n >= 1
-    weights : array of shape (n,), non-negative with a positive entry; None for all ones
-        A row of weight k counts as k equal rows; a row of weight 0 is absent, hence never the medoid.
-
-    Returns
-    -------
-    int
-        The lowest index among the rows within ``TIE_TOLERANCE`` of the smallest total.
+    The lowest index among the rows within ``TIE_TOLERANCE`` of the smallest total. Weights are non-negative, with a
+    positive one; a row of weight k counts as k equal rows, and a row of weight 0 is never the medoid.
     """
     if weights is None:
         return _medoid(X, np.ones(len(X)))
@@ -84,7 +74,7 @@ def medoid(X: Array, *, weights: Array | None = None) -> int:
 
 
 def _medoid(X: Array, w: Array) -> int:
-    """Return the medoid of rows that all have a positive weight."""
+    """The medoid of rows that all have a positive weight."""
     n, d = X.shape
     if d == 0:
         return 0
@@ -93,7 +83,7 @@ def _medoid(X: Array, w: Array) -> int:
     rows = None if kernel is None else candidates(kernel, X, w)
     totals = np.empty(n if rows is None else len(rows))
     if kernel is None:
-        all_totals(X, w, totals)
+        _totals(X, w, totals)
     elif rows is None:
         kernel.all_totals(X, w, totals)
     else:
@@ -153,55 +143,15 @@ def distances(X: Array, rows: Codes | None = None) -> Array:
     return out
 
 
-def totals(X: Array, w: Array, rows: Codes, out: Array) -> None:
-    """Write sum_j w_j |x_j - x_r| for the r in ``rows`` to ``out``."""
+def _totals(X: Array, w: Array, out: Array) -> None:
+    """Write sum_j w_j |x_j - x_i| for every row i to ``out``."""
     step = max(1, 16 * BLOCK_NUMBERS // max(1, len(X)))
-    for part in row_slices(rows, step):
-        out[part] = (distances(X, rows[part]) * w).sum(axis=1)
-
-
-def all_totals(X: Array, w: Array, out: Array) -> None:
-    """Write sum_j w_j |x_j - x_i| for every row i to ``out``.
-
-    Large tables take the distances from a matrix product, |a|^2 + |b|^2 - 2 ab, which is quick but not exact. Only the
-    totals that its rounding leaves open as the smallest are then summed exactly; the others keep about 7 digits.
-    """
-    everything = np.arange(len(X), dtype=np.intp)
-    if len(X) ** 2 <= PRODUCT_ABOVE:
-        totals(X, w, everything, out)
-        return
-    error = _product_totals(X, w, out)
-    unsure = everything[out - error <= (out + error).min()]
-    exact = np.empty(len(unsure))
-    totals(X, w, unsure, exact)
-    out[unsure] = exact
-
-
-def _product_totals(X: Array, w: Array, out: Array) -> Array:
-    """Write totals from a matrix product to ``out`` and return a bound of the error of each.
-
-    A squared distance is off by at most g (|a| + |b|)^2, g being a few d roundings, hence a distance by at most the
-    root of that, and a total by sqrt(g) (|a| sum_j w_j + sum_j w_j |b_j|).
-    """
-    n, d = X.shape
-    Z = X - (w @ X) / w.sum()
-    squares = np.einsum("ij,ij->i", Z, Z)
-    step = max(1, 16 * BLOCK_NUMBERS // n)
-    for part in row_slices(Z, step):
-        block = Z[part] @ Z.T
-        block *= -2.0
-        block += squares
-        block += squares[part, None]
-        np.maximum(block, 0.0, out=block)
-        np.sqrt(block, out=block)
-        out[part] = block @ w
-    norms = np.sqrt(squares)
-    error: Array = np.sqrt((4 * d + 32) * 2.0**-52) * (norms * w.sum() + norms @ w) + n * 2.0**-52 * out
-    return error
+    for part in row_slices(X, step):
+        out[part] = (distances(X, np.arange(part.start, part.stop)) * w).sum(axis=1)
 
 
 def candidates(kernel: ModuleType, X: Array, w: Array) -> Codes | None:
-    """Return ascending rows of X (n, d) among which the medoid is, or None when summing all pairs is quicker.
+    """Ascending rows of X (n, d) among which the medoid is, or None when summing all pairs is quicker.
 
     Every row whose total is within ``TIE_TOLERANCE`` of the smallest is among them, or is equal to a row of lower index
     that is. Weights w are positive.
@@ -219,7 +169,7 @@ def candidates(kernel: ModuleType, X: Array, w: Array) -> Codes | None:
 
 
 def on_a_line(x: Array, w: Array) -> Codes:
-    """Return the rows of a single column that can be the medoid: prefix sums give every total up to rounding."""
+    """The rows of a single column that can be the medoid: prefix sums give every total up to rounding."""
     order = np.argsort(x, kind="stable")
     mass = np.cumsum(w[order])
     y = x[order] - x[order[np.searchsorted(mass, mass[-1] / 2)]]
@@ -244,7 +194,7 @@ class Search:
         self.Z, self.norms, self.moments = np.empty((n, d)), np.empty(n), np.empty(3 + 2 * d + d * d)
 
     def run(self) -> Codes:
-        """Return the rows that no bound rules out, ascending, one of each set of equal rows."""
+        """The rows that no bound rules out, ascending, one of each set of equal rows."""
         everything = np.arange(len(self.X), dtype=np.intp)
         open_sets = deque([self.scan(everything, geometric_median(self.X, self.w))])
         kept: list[Codes] = []
@@ -259,7 +209,7 @@ class Search:
         return np.sort(np.concatenate(kept))
 
     def scan(self, rows: Codes, pivot: Array) -> Codes:
-        """Return those of ``rows`` that bounds around ``pivot`` do not rule out."""
+        """Those of ``rows`` that bounds around ``pivot`` do not rule out."""
         self.kernel.centre(self.X, pivot, self.Z, self.norms)
         at_pivot = float((self.w * self.norms).sum()) * (1.0 + self.rounding)
         order = rows[np.argsort(self.norms[rows], kind="stable")]
@@ -287,7 +237,7 @@ class Search:
         return np.concatenate(kept)
 
     def drop(self, shell: Codes, r0: float, slack: float) -> Codes:
-        """Return the rows of a shell whose bound, lowered by ``slack``, does not exceed the limit."""
+        """The rows of a shell whose bound, lowered by ``slack``, does not exceed the limit."""
         lower = np.empty(len(shell))
         self.kernel.bounds(self.Z, self.norms, shell, self.moments, r0, lower)
         alive = lower - slack <= self.limit
@@ -297,7 +247,7 @@ class Search:
         return shell[alive]
 
     def sphere_bound(self, radius: float, r0: float) -> float:
-        """Return the smallest bound that any direction can have on the sphere of a radius within the shell."""
+        """The smallest bound that any direction can have on the sphere of a radius within the shell."""
         d = self.X.shape[1]
         zeroth, first, last = self.moments[:3]
         along = float(np.linalg.norm(self.moments[3 : 3 + d]))
@@ -320,14 +270,9 @@ class Search:
         self.limit = min(self.limit, float(totals.min()) * (1.0 + 2.0 * TIE_TOLERANCE))
 
 
-def sample(rows: Codes) -> Codes:
-    """Return at most SAMPLE of the rows, evenly spread over them."""
-    return rows[:: -(-len(rows) // SAMPLE)]
-
-
 def geometric_median(X: Array, w: Array) -> Array:
-    """Return a point with about the smallest sum of distances to a sample of the rows (Weiszfeld's iteration)."""
-    some = sample(np.arange(len(X), dtype=np.intp))
+    """A point with about the smallest sum of distances to a sample of the rows (Weiszfeld's iteration)."""
+    some = slice(None, None, -(-len(X) // SAMPLE))  # evenly spread rows
     S, v = X[some], w[some]
     y: Array = np.median(S, axis=0)
     for _ in range(8):
@@ -339,7 +284,7 @@ def geometric_median(X: Array, w: Array) -> Array:
 
 def halves(X: Array, rows: Codes) -> list[tuple[Codes, Array]]:
     """Split rows in two by a few steps of 2-means on a sample; each half comes with its mean. [] if that fails."""
-    S = X[sample(rows)]
+    S = X[rows[:: -(-len(rows) // SAMPLE)]]
     a = S[np.argmax(np.square(S - S[0]).sum(axis=1))]
     b = S[np.argmax(np.square(S - a).sum(axis=1))]
     for _ in range(4):
@@ -352,13 +297,13 @@ def halves(X: Array, rows: Codes) -> list[tuple[Codes, Array]]:
 
 
 def nearer(Y: Array, a: Array, b: Array) -> Flags:
-    """Return which rows of Y are nearer to a than to b."""
+    """Which rows of Y are nearer to a than to b."""
     side: Array = np.einsum("ij,j->i", Y - 0.5 * (a + b), b - a)
     return side < 0.0
 
 
 def first_of_equal(X: Array, rows: Codes) -> Codes:
-    """Return ascending ``rows`` without (nearly all of) those that equal an earlier one.
+    """Ascending ``rows`` without (nearly all of) those that equal an earlier one.
 
     Equal rows have equal keys, which are quicker to sort than rows. Of several rows that share a key only those equal
     to the first are left out: a duplicate too many costs time, never a wrong answer.

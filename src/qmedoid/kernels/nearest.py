@@ -49,24 +49,11 @@ _CELL_SIZES = 2000, 500
 def nearest_squared(
     rows: Array, prototypes: Array, *, k: int, own: Codes | None = None, threads: int | None = None
 ) -> tuple[Array, Codes]:
-    """Squared distances to the k nearest prototypes and their indices, each of shape (n, k), in ascending order.
+    """Squared distances to the k nearest prototypes (P, d) of rows (n, d), and their indices, each of shape (n, k).
 
-    Parameters
-    ----------
-    rows : C-contiguous array of shape (n, d)
-    prototypes : array of shape (P, d)
-    k : int
-        Between 1 and ``MOST_NEAREST``.
-    own : array of shape (n,), or None
-        The prototype that is the row itself and is left out, −1 for none.
-    threads : int or None
-        None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on; small tables take one.
-
-    Returns
-    -------
-    squared, indices : arrays of shape (n, k)
-        Of distances that are equal up to rounding the smaller index comes first. Where fewer than k prototypes are
-        left, rows are filled up with inf and −1; prototypes at a distance that is not finite are never found.
+    They ascend; of distances that are equal up to rounding the smaller index comes first. `own` (n,) is the prototype
+    that is the row itself and is left out, −1 for none. Where fewer than k prototypes are left, rows are filled up with
+    inf and −1; prototypes at a distance that is not finite are never found. k is ``MOST_NEAREST`` at most.
     """
     rows, prototypes, own = _checked(rows, prototypes, k, own)
     squared, indices = np.full((len(rows), k), np.inf), np.full((len(rows), k), -1, dtype=np.intp)

@@ -37,16 +37,8 @@ _COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {_FLOAT64: np.dtype(np.complex128
 def states(angles: Real, weights: Real, *, reupload: bool, threads: int | None = None) -> State:
     """Final state of every row, complex of shape (n_rows, 2**n).
 
-    Parameters
-    ----------
-    angles : ndarray of shape (n_rows, n)
-        Encoding angle of every qubit; float64 or float32 decides the precision.
-    weights : ndarray of shape (2·L, n) or (2·L − 1, n)
-        Rotation layers in order, R_y and R_z alternately.
-    reupload : bool
-        Whether the angles enter in every repetition or in the first only.
-    threads : int or None
-        None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on.
+    Encoding angles of every qubit (n_rows, n), float64 or float32, decide the precision. Weights are rotation layers in
+    order, R_y and R_z alternately, (2·L, n) or (2·L − 1, n). With `reupload` the angles enter in every repetition.
     """
     angles, weights = _check(angles, weights)
     out: State = np.empty((len(angles), 2 ** angles.shape[1]), dtype=_COMPLEX[angles.dtype])
@@ -75,18 +67,16 @@ def _numpy_fill(angles: Real, weights: Real, reupload: bool, out: State, observa
 
 
 class Tape:
-    """A forward pass that can be differentiated: its inputs, its final states and its expectation values.
+    """A forward pass on one thread that can be differentiated: it keeps the state of every row.
 
-    Made by :func:`record`; meant for batches, because it keeps the state of every row.
-
-    Attributes
-    ----------
-    expectations : ndarray of shape (n_rows, K)
+    Its expectation values are of shape (n_rows, K).
     """
 
     __slots__ = ("_angles", "_final", "_observables", "_reupload", "_weights", "expectations")
 
-    def __init__(self, angles: Real, weights: Real, observables: Real, reupload: bool) -> None:
+    def __init__(self, angles: Real, weights: Real, observables: Real, *, reupload: bool) -> None:
+        angles, weights = _check(angles, weights)
+        observables = _check_observables(observables, angles)
         self._angles, self._weights, self._observables, self._reupload = angles, weights, observables, reupload
         kernel = compiled("statevector")
         self.expectations: Real
@@ -123,12 +113,6 @@ class Tape:
             self._final, angles, weights, self._observables, upstream, self._reupload, by_weights, by_angles
         )
         return by_weights, by_angles
-
-
-def record(angles: Real, weights: Real, observables: Real, *, reupload: bool) -> Tape:
-    """Run the circuit on a batch, on one thread, and keep what its gradient needs."""
-    angles, weights = _check(angles, weights)
-    return Tape(angles, weights, _check_observables(observables, angles), reupload)
 
 
 def _check(angles: Real, weights: Real) -> tuple[Real, Real]:

@@ -126,24 +126,11 @@ def grow_histogram(
     least_gain: float,
     rng: np.random.Generator,
 ) -> HistogramTrees:
-    """Boosted trees; with held-out rows growth ends where these gain nothing.
+    """Boosted trees; growth ends where `patience` iterations lower the loss of held-out rows by `least_gain` at most.
 
-    Parameters
-    ----------
-    n_bins : ndarray of int32 of shape (M,)
-        Bins of every column, 255 at most.
-    start : ndarray of shape (K,)
-        Outputs before the first iteration.
-    rate, l2 : float
-        The learning rate η and the penalty λ.
-    least_rows, n_tried : int
-        Rows on either side of a comparison at least, and columns that are tried at a node.
-    n_iterations : int
-        At most.
-    patience, least_gain : int, float
-        Growth ends where `patience` iterations took no more than this from the mean loss of held-out rows.
-    rng : numpy.random.Generator
-        Draws the columns that are tried at each node.
+    Columns have `n_bins` bins, 255 at most, int32 of shape (M,). `start` (K,) are outputs before the first iteration,
+    `rate` and `l2` the learning rate η and the penalty λ. `least_rows` lie on either side of a comparison at least, and
+    `n_tried` columns, drawn by `rng`, are tried at a node.
     """
     kernel = compiled("histogram")
     assert kernel is not None, "the caller has asked whether it is built"

@@ -48,7 +48,7 @@ class FilePartition:
         if self.row_groups is None:
             source = open_table(self.path, delimiter=self.delimiter, decimal=self.decimal)
         else:
-            source = TableSource([BinaryFile(Bytes(self.path), self.row_groups)], self.path.stat().st_size)
+            source = TableSource([BinaryFile(self.path, self.row_groups)], self.path.stat().st_size)
         # Columns of another file may stand in another order.
         source.schema, source.names = self.schema, tuple(self.schema.names)
         return source
@@ -203,7 +203,6 @@ class Runner:
 
     A summary depends on the rows of its partition, their order, and the place of the first one, so neither the number
     of workers nor their death changes a result. Rows that change between the passes of a runner are refused.
-
     """
 
     facts: TableFacts

@@ -1,4 +1,8 @@
-"""Coordinate descent over configurations, progressive in the subset size (algorithm 7)."""
+"""The search for a configuration: coordinate descent (algorithm 7), the sweep of α (algorithm 10), and a choice.
+
+The descent is progressive in the subset size. The choice is by the one-standard-error rule, which takes the simplest
+candidate whose score is within a standard error of the best.
+"""
 
 import itertools
 import math
@@ -7,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
@@ -110,10 +115,10 @@ def coordinate_descent(
     result = DescentResult()
     current = [tuple(group[:1]) for group in members]
     for size in sizes:
-        current = [
-            _resized(subset, group, size, first=not result.records)
-            for subset, group in zip(current, members, strict=True)
-        ]
+        for anchor, group in enumerate(members):
+            # The first members at the start; later the subset before, padded with the next ones.
+            kept = list(current[anchor][:size] if result.records else group[:size])
+            current[anchor] = tuple([*kept, *(f for f in group if f not in kept)][:size])
         try:
             best = objective.start(tuple(current))
         except KeyboardInterrupt:
@@ -168,13 +173,6 @@ def candidate_subsets(
     return [(anchor, *combination) for combination in combinations]
 
 
-def _resized(subset: Subset, members: Sequence[int], size: int, *, first: bool) -> Subset:
-    """The first `size` members at the start; later the previous subset, cut or padded with the next members."""
-    kept = list(members[:size]) if first else list(subset[:size])
-    kept += [f for f in members if f not in kept][: max(size - len(kept), 0)]
-    return tuple(kept)
-
-
 def _distinct_ranks(count: int, budget: int, rng: np.random.Generator) -> list[int]:
     """`budget` distinct whole numbers below `count`, rising; `count` may be larger than any machine integer."""
     if count <= np.iinfo(np.int64).max:
@@ -198,3 +196,65 @@ def _combination(items: Sequence[int], chosen: int, rank: int) -> tuple[int, ...
                 break
             rank -= below
     return tuple(picked)
+
+
+ALPHA_GRID: tuple[float, ...] = tuple(i / 20 for i in range(21))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Scores along a grid and the point chosen: `best` is the index of `value` in `grid`."""
+
+    grid: Array
+    scores: Array
+    best: int
+
+    @property
+    def value(self) -> float:
+        """The chosen grid point."""
+        return float(self.grid[self.best])
+
+    @property
+    def score(self) -> float:
+        """The score at the chosen grid point."""
+        return float(self.scores[self.best])
+
+
+def alpha_sweep(objective: Callable[[float], float], grid: Sequence[float] = ALPHA_GRID) -> Sweep:
+    """Score every α of a rising grid and take the middle of the longest run of best scores.
+
+    A point well inside a plateau is the safest choice among equals. Of equal runs the last is taken, of two middles the
+    later one: they lean on the distance channel, which is the one that is measured directly.
+    """
+    points = np.asarray(grid, dtype=np.float64)
+    scores = np.array([objective(float(alpha)) for alpha in points])
+    best = np.flatnonzero(scores == scores.max())
+    runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)
+    longest = max(runs, key=lambda run: (len(run), run[-1]))
+    return Sweep(points, scores, int(longest[len(longest) // 2]))
+
+
+def one_se_order(scores: npt.ArrayLike, error: float, simplicity: Sequence[tuple[float, ...]]) -> list[int]:
+    """Indices of candidates in the order in which the rule prefers them.
+
+    First those whose score is at most one standard error below the best, the simplest of them first; then the others,
+    the best of them first.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Larger is better.
+    error : float
+        Standard error of the best score, at least 0. With 0, simplicity decides among the best ones only.
+    simplicity : sequence of tuples
+        One for each candidate, the smaller the simpler. Of equally simple ones the better is preferred, and of equally
+        good ones the first.
+    """
+    values: Array = np.asarray(scores, dtype=np.float64)
+    within = values >= values.max() - error
+
+    def preference(index: int) -> tuple[float, ...]:
+        simple, loss = simplicity[index], -float(values[index])
+        return (0.0, *simple, loss) if within[index] else (1.0, loss, *simple)
+
+    return sorted(range(len(values)), key=preference)

@@ -30,7 +30,6 @@ from qmedoid.exceptions import DataError, ParameterError
 
 Batch = TypeVar("Batch")
 Ended = Literal["steps", "patience", "stopped"]
-_COUNTS = ("step", "averaged", "waited")
 
 # Memories of Adam's two running means, and the guard of its denominator.
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
@@ -82,39 +81,30 @@ class TrainingState:
         self.losses: list[float] = []
         self.rng = rng
 
-    def arrays(self) -> dict[str, Array]:
-        """The arrays of the state by name."""
-        return {
-            "theta": self.theta,
-            "moments": self.moments,
-            "average": self.average,
-            "best_theta": self.best_theta,
-            "losses": np.array(self.losses, dtype=np.float64),
-            "numbers": np.array([self.smoothed, self.best_loss, self.lowest]),
-        }
-
-    def counts(self) -> dict[str, Any]:
-        """The whole numbers of the state and the state of its generator, fit for JSON."""
-        return {name: getattr(self, name) for name in _COUNTS} | {"generator": self.rng.bit_generator.state}
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        plain = {name: value for name, value in vars(self).items() if name != "rng"}
+        lists = {name: value.tolist() for name, value in plain.items() if isinstance(value, np.ndarray)}
+        return plain | lists | {"losses": list(self.losses), "generator": self.rng.bit_generator.state}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, Array], counts: Mapping[str, Any]) -> "TrainingState":
-        """The state that `arrays` and `counts` describe; what does not fit together is refused."""
-        state = cls(np.zeros(arrays["theta"].size), np.random.Generator(np.random.PCG64()))
-        state.rng.bit_generator.state = counts["generator"]
-        for name in _COUNTS:
-            setattr(state, name, int(counts[name]))
-        shapes = {name: array.shape for name, array in state.arrays().items()} | {"losses": (state.step,)}
-        for name, shape in shapes.items():
-            if arrays[name].shape != shape or arrays[name].dtype != np.float64:
+    def restore(cls, kept: Mapping[str, Any]) -> "TrainingState":
+        """The state that `as_dict` described; what does not fit together is refused."""
+        state = cls(np.zeros(len(kept["theta"])), np.random.Generator(np.random.PCG64()))
+        state.rng.bit_generator.state = kept["generator"]
+        state.step = int(kept["step"])
+        for name, fresh in [(name, value) for name, value in vars(state).items() if name != "rng"]:
+            if not isinstance(fresh, np.ndarray | list):
+                setattr(state, name, type(fresh)(kept[name]))
+                continue
+            values = np.array(kept[name], dtype=np.float64)
+            shape = (state.step,) if name == "losses" else fresh.shape  # type: ignore[union-attr]
+            if values.shape != shape:
                 raise DataError(
                     f"The {name!r} of a training after {state.step} steps with {len(state.theta)} parameters must be "
-                    f"of shape {shape} and type float64. Got {arrays[name].shape} and {arrays[name].dtype} instead."
+                    f"of shape {shape}. Got {values.shape} instead."
                 )
-        for name in ("theta", "moments", "average", "best_theta"):
-            setattr(state, name, np.array(arrays[name]))
-        state.losses = arrays["losses"].tolist()
-        state.smoothed, state.best_loss, state.lowest = arrays["numbers"].tolist()
+            setattr(state, name, values.tolist() if name == "losses" else values)
         return state
 
 

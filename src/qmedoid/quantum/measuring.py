@@ -21,7 +21,7 @@ from qmedoid.quantum.measurement.recorder import Decided
 from qmedoid.quantum.measurement.trained import TrainedCircuit
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.results import ScoreSettings
-from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
+from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch, read_through
 
 MOST_RECORDS = 100_000
 """Records that are taken from a table without being asked for: more would take days of any device."""
@@ -85,20 +85,18 @@ def read_records(
         There are none, or too many to measure.
     """
     most = MOST_RECORDS + 1 if limit is None else limit
-    with TableReading(model, table, ScoreSettings(on_mismatch=on_mismatch, **dialect)) as reading:
 
-        def take() -> list[list[Array]]:
-            taken, rows = list[list[Array]](), 0
-            for batch, _ in reading.batches(on_progress=on_progress):
-                first = batch.slice(0, most - rows)
-                taken.append(decide_batch(model, first, reading.issues)[1])
-                rows += len(first)
-                if rows >= most:
-                    break
-            return taken
+    def take(reading: TableReading) -> list[list[Array]]:
+        taken, rows = list[list[Array]](), 0
+        for batch, _ in reading.batches(on_progress=on_progress):
+            first = batch.slice(0, most - rows)
+            taken.append(decide_batch(model, first, reading.issues)[1])
+            rows += len(first)
+            if rows >= most:
+                break
+        return taken
 
-        taken = reading.in_kind(take)
-        reading.check()
+    taken, _ = read_through(model, table, ScoreSettings(on_mismatch=on_mismatch, **dialect), take)
     columns = [np.concatenate(parts) for parts in zip(*taken, strict=True)]
     if not columns or not len(columns[0]):
         raise DataError("The table has no rows, and there is nothing to measure.")

@@ -21,7 +21,6 @@ from qmedoid.report.documents import (
     DiffClassesDict,
     DiffColumnsDict,
     DiffDecisionsDict,
-    DiffGroupsDict,
     DiffMedoidsDict,
     DiffValueDict,
     FlowDict,
@@ -39,7 +38,7 @@ N_SHOWN = 10
 # Values that a notebook lists.
 _LISTED = 40
 # What two models that decide alike may differ in.
-_ABOUT = ("versions.", "parameters.", "metrics.")
+_ABOUT = ("parameters.", "metrics.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +55,6 @@ class ModelDiff:
         Classes ``"added"`` and ``"removed"``.
     medoids : mapping
         How many are ``"kept"``, and those ``"added"`` and ``"removed"``, with their cells where both models hold them.
-    groups : mapping
-        Groups of encoded columns, in the same way.
     values : tuple of mapping
         Everything else that differs: ``"name"``, ``"old"`` and ``"new"``.
     decisions : mapping or None
@@ -68,7 +65,6 @@ class ModelDiff:
     columns: DiffColumnsDict
     classes: DiffClassesDict
     medoids: DiffMedoidsDict
-    groups: DiffGroupsDict
     values: tuple[DiffValueDict, ...]
     decisions: DiffDecisionsDict | None = None
 
@@ -77,7 +73,7 @@ class ModelDiff:
         """Whether decisions differ; without a table whether anything does that decisions are made of."""
         if self.decisions is not None:
             return bool(self.decisions["changed"])
-        parts: tuple[Mapping[str, Any], ...] = (self.columns, self.classes, self.medoids, self.groups)
+        parts: tuple[Mapping[str, Any], ...] = (self.columns, self.classes, self.medoids)
         lists = [one for part in parts for one in part.values() if isinstance(one, list)]
         return any(lists) or any(not value["name"].startswith(_ABOUT) for value in self.values)
 
@@ -110,21 +106,19 @@ def compare_models(
     decisions: DiffDecisionsDict | None = None,
     *,
     sha256: str | None = None,
-    versions: Sequence[Mapping[str, Any]] = ({}, {}),
 ) -> ModelDiff:
     """Everything that two models differ in, with decisions that were compared before.
 
-    `sha256` is that of the file of the old model, and `versions` are those of both files.
+    `sha256` is that of the file of the old model.
     """
     models = old, new
     labels = [[str(label) for label in model.decision.classes] for model in models]
-    facts = [dict(_flat({"versions": saved} | _facts(one))) for one, saved in zip(models, versions, strict=True)]
+    facts = [dict(_flat(_facts(model))) for model in models]
     return ModelDiff(
         derived=sha256 is not None and new.parent == sha256,
         columns=_columns(old, new),
         classes={"added": _beyond(*labels), "removed": _beyond(*labels[::-1])},
         medoids=_medoids(old, new),
-        groups=_groups(old, new),
         values=tuple(cast("list[DiffValueDict]", _changes(*facts))),
         decisions=decisions,
     )
@@ -188,16 +182,6 @@ def _medoids(old: Model, new: Model) -> DiffMedoidsDict:
         "added": without[1],
         "removed": without[0],
     }
-
-
-def _groups(old: Model, new: Model) -> DiffGroupsDict:
-    """Groups by the names of their encoded columns, whatever their order."""
-    named = []
-    for model in (old, new):
-        groups = model.facts["groups"]
-        named.append(sorted({tuple(sorted(model.layout.names[column] for column in group)) for group in groups}))
-    added, removed = ([list(group) for group in _beyond(*pair)] for pair in (named, named[::-1]))
-    return {"kept": len({*named[0]} & {*named[1]}), "added": added, "removed": removed}
 
 
 def _facts(model: Model) -> dict[str, Any]:

@@ -350,12 +350,6 @@ class DiffMedoidsDict(TypedDict):
     removed: Annotated[list[DiffMedoidDict], "Medoids of the old model alone."]
 
 
-class DiffGroupsDict(TypedDict):
-    kept: Annotated[int, "Groups of both."]
-    added: Annotated[list[list[str]], "Groups of the new model alone."]
-    removed: Annotated[list[list[str]], "Groups of the old model alone."]
-
-
 class DiffValueDict(TypedDict):
     name: Annotated[str, "What it is, such as calibration.slope; names within names have points between."]
     old: Annotated[Any, "Old value; null where there is none."]
@@ -406,7 +400,6 @@ class ModelDiffDict(TypedDict):
     columns: Annotated[DiffColumnsDict, "Columns."]
     classes: Annotated[DiffClassesDict, "Classes."]
     medoids: Annotated[DiffMedoidsDict, "Medoids."]
-    groups: Annotated[DiffGroupsDict, "Groups of encoded columns."]
     values: Annotated[list[DiffValueDict], "Everything else that differs."]
     decisions: Annotated[DiffDecisionsDict | None, "Decisions about the records of the table; null without one."]
     differs: Annotated[bool, "Whether decisions differ; without a table, models."]

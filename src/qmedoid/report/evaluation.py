@@ -239,7 +239,7 @@ def _table(model: Model, looked: Looked, *, all_rows: bool) -> ReportTableDict:
         "drift": None if drift is None else drift._asdict(),
         "seen": None if seen is None else {"rows": seen[0], "checked": seen[1]},
         "counts_seen": all_rows,
-        "novelty": {**looked.novelty.as_dict(), "lines": looked.novelty.lines()},
+        "novelty": {**looked.novelty.found, "lines": looked.novelty.lines},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
     }
 

@@ -22,7 +22,7 @@ from qmedoid.report.documents import ReportFindingDict
 from qmedoid.report.reading import Sample
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.checking import judged_alone
-from qmedoid.tables.roles import IDENTIFIERS
+from qmedoid.tables.kinds import IDENTIFIERS
 
 Status = Literal["problem", "tip", "passed", "not applicable", "ignored"]
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -11,8 +11,8 @@ from qmedoid.arrays import Array
 from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.explain.effect import column_effects
 from qmedoid.kernels.ties import stable_order
-from qmedoid.markup.html import shortened
-from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.markup.charts import shortened
+from qmedoid.model.contract import Column
 from qmedoid.model.importance import class_contributions, column_contributions
 from qmedoid.model.model import Model, Record
 from qmedoid.model.storage.card import encoding_text
@@ -123,29 +123,12 @@ def plain_cells(model: Model, records: Sequence[Record]) -> list[dict[str, Any]]
 
 
 def start_record(model: Model, *, with_rows: bool) -> dict[str, Any]:
-    """The record that the what-if panel begins with: a medoid of the positive class, else what fills missing cells."""
-    medoids = model.medoids
-    names = {place: model.contract.names[place] for place in model.layout.used}
+    """The record that the what-if panel begins with: a medoid of the positive class; without rows all are missing."""
+    medoids, names, record = model.medoids, model.contract.names, dict[str, Any]()
     if with_rows and medoids is not None and model.records:
-        code = 1 if len(model.decision.classes) == 2 else 0
-        first = int(np.argmax(medoids.classes == code))
+        first = int(np.argmax(medoids.classes == int(len(model.decision.classes) == 2)))
         (record,) = plain_cells(model, model.records[first : first + 1])
-        return {name: record.get(name) for name in names.values()}
-    return {name: _fill(model, place) for place, name in names.items()}
-
-
-def _fill(model: Model, place: int) -> Any:
-    encoding: Encoding = model.encodings[place]
-    if isinstance(encoding, Levels):
-        counts = () if model.training is None else model.training.levels[place]
-        frequent = int(np.argmax(counts)) if len(counts) else 0
-        return encoding.levels[frequent] if encoding.levels else None
-    if isinstance(encoding, Dates):
-        days = dict(zip(encoding.parts, encoding.fills.tolist(), strict=True)).get("days", float("nan"))
-        return None if not np.isfinite(days) else str(np.datetime64(int(np.floor(days)), "D"))
-    if not np.isfinite(encoding.fill):
-        return 0.0
-    return bool(encoding.fill >= 0.5) if model.contract.columns[place].kind == "boolean" else encoding.fill
+    return {names[place]: record.get(names[place]) for place in model.layout.used}
 
 
 def _columns(model: Model, importance: Array | None) -> list[ReportColumnDict]:

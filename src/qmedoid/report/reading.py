@@ -18,7 +18,7 @@ from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.evaluating import joined
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.results import ScoreSettings
-from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch
+from qmedoid.tables.scoring import OnProgress, TableReading, decide_batch, read_through
 from qmedoid.tables.targets import MISSING, label_codes
 
 MOST_SAMPLED = 5_000
@@ -197,19 +197,17 @@ def look_at_file(
     **dialect: Any,
 ) -> Looked:
     """Read a table from a file, batch by batch."""
-    with TableReading(model, where, ScoreSettings(on_mismatch=on_mismatch, **dialect)) as reading:
+
+    def look(reading: TableReading) -> LookTally:
         name = _target(model, target, reading.source.names)
+        tally = LookTally(model, name, most)
+        extra = [] if name is None else [name]
+        for batch, more in reading.batches(extra, as_text=True, on_progress=on_progress):
+            tally.add(batch, None if name is None else more.column(name), reading.issues, reading.novelty)
+        return tally
 
-        def look() -> LookTally:
-            tally = LookTally(model, name, most)
-            extra = [] if name is None else [name]
-            for batch, more in reading.batches(extra, as_text=True, on_progress=on_progress):
-                tally.add(batch, None if name is None else more.column(name), reading.issues, reading.novelty)
-            return tally
-
-        tally: LookTally = reading.in_kind(look)
-        difference = reading.check()
-        return tally.found(reading.novelty.report(model), difference)
+    tally, reading = read_through(model, where, ScoreSettings(on_mismatch=on_mismatch, **dialect), look)
+    return tally.found(reading.novelty.report(model), reading.difference)
 
 
 def look_at_data(model: Model, data: Any, *, target: str | None = None, on_mismatch: OnMismatch = "error") -> Looked:

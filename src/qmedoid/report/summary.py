@@ -1,6 +1,5 @@
 """What a report says, as plain values, and the page of it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.javascript import as_document, engine
 from qmedoid.markup import page
-from qmedoid.markup.html import plain
+from qmedoid.markup.charts import plain
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
@@ -29,8 +28,6 @@ FORMAT = 2
 """Of the summary."""
 MOST_BYTES = 3_000_000
 """Size of a page at most, with its live model."""
-PAGE_BYTES = 100_000
-"""What the page takes besides its summary at least: styles and scripts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +124,7 @@ def summarize(
     made: dict[str, Any] = {**summary}
     made["findings"] = evaluate_findings(made, model, sample, importance, settings.ignore)
     made["opening"] = opening(made)
-    made["live"] = _live(model, names.get("sha256"), settings, made)
+    made["live"] = _live(model, names.get("sha256"), settings)
     return made
 
 
@@ -175,8 +172,8 @@ def _holds(model: Model, settings: ReportSettings) -> str:
     return f"{said} Whoever can read the page can read them."
 
 
-def _live(model: Model, sha256: str | None, settings: ReportSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of the model, or why there is none; the size of the page is that of the summary and of both."""
+def _live(model: Model, sha256: str | None, settings: ReportSettings) -> dict[str, Any]:
+    """The document of the model, or why there is none."""
     if not settings.live:
         return {"absent": "The live model was left out (--no-live)."}
     if not settings.rows:
@@ -190,15 +187,7 @@ def _live(model: Model, sha256: str | None, settings: ReportSettings, summary: M
         document["medoids"]["records"] = None
     elif document["medoids"]["records"]:
         document["medoids"]["records"] = plain_cells(model, document["medoids"]["records"])
-    size = len(json.dumps(document)) + len(json.dumps(dict(summary))) + PAGE_BYTES
-    return _too_large(size, settings.max_bytes) if size > settings.max_bytes else {"document": document}
-
-
-def _too_large(size: int, most: int) -> dict[str, Any]:
-    return {
-        "absent": f"The live model was left out: with it the page would have {size / 1e6:.1f} MB, and "
-        f"{most / 1e6:.1f} MB are allowed. 'qmedoid export' writes it to a file."
-    }
+    return {"document": document}
 
 
 SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js", "squares.js")
@@ -279,7 +268,10 @@ def write_report(summary: Mapping[str, Any], path: str | Path, *, max_bytes: int
     output, shown = check_output(path), dict(summary)
     content = render(shown).encode()
     if len(content) > max_bytes and "document" in shown["live"]:
-        shown["live"] = _too_large(len(content), max_bytes)
+        shown["live"] = {
+            "absent": f"The live model was left out: with it the page would have {len(content) / 1e6:.1f} MB, and "
+            f"{max_bytes / 1e6:.1f} MB are allowed. 'qmedoid export' writes it to a file."
+        }
         content = render(shown).encode()
     with atomic_file(output) as file:
         file.write(content)

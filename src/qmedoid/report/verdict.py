@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from qmedoid.metrics.intervals import Interval, share_interval
-from qmedoid.metrics.texts import FIGURE_NAMES, SMALLEST_FACTOR, effect_text, percent_text
+from qmedoid.metrics.texts import SMALLEST_FACTOR, effect_text, percent_text
 
 if TYPE_CHECKING:
     from qmedoid.report.documents import CardDict, DirectionDict, DirectionsDict, OpeningDict
@@ -115,36 +115,24 @@ def alert_ceiling(rate: float, prevalence: float, label: Any) -> str | None:
 
 def _two_classes(about: str, label: str, confusion: Sequence[Sequence[int]], *, alerts: bool) -> str:
     (_, false), (missed, found) = confusion
-    called, positive = found + false, found + missed
-    number = f"{called:,}" if called else "no" if alerts else "none"
-    what = label
+    called, number = found + false, [f"{n:,}" if n else "none" for n in (found + false, found)]
+    calls = f"calls {number[0]} {label}"
     if alerts:
-        what = f"alert{'' if called == 1 else 's'}"
-        what += f" ({percent_text(called / sum(map(sum, confusion)))})" if called > 1 else ""
-    calls = f"{about}, it {'raises' if alerts else 'calls'} {number} {what}"
-    if positive == 0 or called == 0:
-        ends = "none is" if positive == 0 else f"{positive:,} {'is' if positive == 1 else 'are'}"
-        return f"{calls}, and {ends}{f' {label}' if alerts else ''}."
-    if called == 1:
-        rightly = f"it is {'' if found else 'not '}{label}" if alerts else "rightly" if found else "wrongly"
-    else:
-        rightly = "all" if false == 0 else f"{found:,}" if found else "none"
-        rightly += f" {'is' if found == 1 else 'are'} {label}" if alerts else " rightly"
-    return f"{calls}: {rightly}; it finds {_of(found, positive)}."
+        share = f" ({percent_text(called / sum(map(sum, confusion)))})" if called else ""
+        calls = f"raises {called:,} alert{'' if called == 1 else 's'}{share}"
+    return f"{about}, it {calls}: {number[1]} rightly; it finds {_of(found, found + missed)}."
 
 
 def _many_classes(about: str, labels: Sequence[str], confusion: Sequence[Sequence[int]]) -> str:
     hits, n_rows = _hits(confusion), sum(map(sum, confusion))
-    first = f"{about}, it calls {'all' if hits == n_rows and n_rows > 1 else f'{hits:,}'} rightly"
+    first = f"{about}, it calls {f'{hits:,}' if hits < n_rows else 'all'} rightly"
     found = {label: (row[code], sum(row)) for code, (label, row) in enumerate(zip(labels, confusion, strict=True))}
     shares = {label: own / rows for label, (own, rows) in found.items() if rows}
-    if hits == n_rows or len(shares) < 2:
-        return f"{first}."
     # Of equal shares the one of the most rows says most.
     best = max(shares, key=lambda label: (shares[label], found[label][1]))
     worst = min(shares, key=lambda label: (shares[label], -found[label][1]))
     if shares[best] == shares[worst]:
-        return f"{first}: of every class {percent_text(shares[best])}."
+        return f"{first}."
     ends = [f"at {label}, where it finds {_of(*found[label])}" for label in (best, worst)]
     return f"{first}: best {ends[0]}, worst {ends[1]}."
 
@@ -267,7 +255,7 @@ def _sentences(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping
     area, bins = known.get("roc_auc"), summary["calibration"]
     report = {"classes": summary["confusion"]["labels"], "confusion": counts, "roc_auc": area and area["value"]}
     said = verdict(report, alerts=summary["model"]["rule"] not in (None, "likeliest"))[1:]
-    said += [] if summary["baselines"] is None else [_beside_baselines(summary["baselines"])]
+    said += [] if summary["baselines"] is None else [str(summary["baselines"]["verdict"])]
     if bins is not None and bins["error"] <= bins["by_chance_high"]:
         said.append(
             "Its probabilities are as good as chance allows "
@@ -281,29 +269,12 @@ def _sentences(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping
     return said
 
 
-def _beside_baselines(baselines: Mapping[str, Any]) -> str:
-    if baselines["better"] is None or not baselines["figures"] or len(baselines["rows"]) < 2:
-        return str(baselines["verdict"])
-    ours, *others = baselines["rows"]
-    # In three decimals, without errors.
-    figure, texts = baselines["figures"][0], [one["values"][0].split(" ")[0] for one in baselines["rows"]]
-    values = [f"{float(text):.3f}" if text[:1].isdigit() else text for text in texts]
-    if ours["best"][0] and not baselines["better"]:
-        names = " and ".join(filter(None, (", ".join(one["name"] for one in others[:-1]), others[-1]["name"])))
-        return f"Better than {names} on the same rows ({figure} {values[0]} against {', '.join(values[1:])})."
-    best = next((place for place, one in enumerate(others, 1) if one["best"][0]), None)
-    if best is None:
-        return str(baselines["verdict"])
-    how, error = ("better", "") if baselines["better"] else ("as good", ", within error")
-    name, against = baselines["rows"][best]["name"], f"{figure} {values[best]} against {values[0]}"
-    return f"{name} is {how} on the same rows{error} ({against})."
-
-
 def _card(name: str, value: str, *notes: str | None) -> "CardDict":
     return {"name": name, "value": value, "note": " · ".join(filter(None, notes))}
 
 
-def _number_card(name: str, found: Mapping[str, Any], against: str | None = None, digits: int = 2) -> "CardDict":
+def _number_card(name: str, found: Mapping[str, Any], against: str | None = None) -> "CardDict":
+    digits = 3 if found["value"] >= 0.995 else 2
     bounds = None if found["low"] is None else f"{found['low']:.{digits}f} to {found['high']:.{digits}f}"
     return _card(name, f"{found['value']:.{digits}f}", bounds, against)
 
@@ -322,19 +293,17 @@ def _cards(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping[str
     accuracy = _card("Right", percent_text(share.value), bounds_text(share), f"guessing: {percent_text(guess)}")
     if len(counts) == 2:
         (_, false), (_, found) = counts
-        chance = f"by chance {percent_text(rows[1] / max(total, 1))}"
-        rare = (
-            None
-            if rows[1] >= RARE * total
-            else _area(summary, known, "pr_auc", "Precision over all cuts (PR-AUC)", chance)
-        )
-        ranking = _area(summary, known, "roc_auc", "Ranking (ROC-AUC)", "by chance 0.5")
-        return [
-            rare or accuracy,
+        if "pr_auc" in known and rows[1] < RARE * total:
+            chance = f"by chance {percent_text(rows[1] / total)}"
+            accuracy = _number_card("Precision over all cuts (PR-AUC)", known["pr_auc"], chance)
+        cards = [
+            accuracy,
             _share_card("Found (recall)", found, found, rows[1], "", "there are none to find"),
             _share_card("False alerts", false, found, found + false, "precision ", "there is no alert"),
-            *([] if ranking is None else [ranking]),
         ]
+        if "roc_auc" in known:
+            cards.append(_number_card("Ranking (ROC-AUC)", known["roc_auc"], "by chance 0.5"))
+        return cards
     cards, weakest = [accuracy], _weakest(counts)
     if "macro_f1" in known:
         cards.append(_number_card("All classes alike (macro-F1)", known["macro_f1"]))
@@ -345,19 +314,6 @@ def _cards(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping[str
         guess = -sum(n / total * math.log(n / total) for n in rows if n)
         cards.append(_number_card("Probabilities (log-loss)", known["log_loss"], f"class shares: {guess:.2f}"))
     return cards
-
-
-def _area(summary: Summary, known: Mapping[str, Any], key: str, name: str, against: str) -> "CardDict | None":
-    """An area with its interval, next to the best plain baseline's or to what chance reaches."""
-    if key not in known:
-        return None
-    baselines = summary["baselines"]
-    if baselines is not None and FIGURE_NAMES[key] in baselines["figures"]:
-        place = baselines["figures"].index(FIGURE_NAMES[key])
-        texts = {one["name"]: one["values"][place].split(" ")[0] for one in baselines["rows"][1:]}
-        values = [(float(text), label) for label, text in texts.items() if text[:1].isdigit()]
-        against = f"{max(values)[1]} {max(values)[0]:.2f}" if values else against
-    return _number_card(name, known[key], against, digits=3 if known[key]["value"] >= 0.995 else 2)
 
 
 def directions(effects: Sequence[Mapping[str, Any]]) -> "DirectionsDict | None":

@@ -1,8 +1,7 @@
 """A table looked at before a fit: how its columns are read and why, and what would make a model wrong."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import mixed
 from qmedoid.metrics.classification import roc_auc
-from qmedoid.model.contract import Column, Kind
+from qmedoid.model.contract import Column
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import as_table
@@ -24,8 +23,8 @@ from qmedoid.tables.documents import (
     CheckedTableDict,
     CheckFindingDict,
 )
-from qmedoid.tables.kinds import Inferred, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, Role, Sentinels, check_missing, check_roles, in_roles, quoted
+from qmedoid.tables.kinds import CONSTANT, EMPTY, IDENTIFIERS, Inferred, infer_columns
+from qmedoid.tables.roles import Role, Sentinels, check_missing, check_roles, in_roles, quoted
 from qmedoid.tables.targets import class_labels, target_notes
 
 Codes = npt.NDArray[np.int32]
@@ -34,13 +33,9 @@ SAMPLE_ROWS = 100_000  # on which columns are evaluated alone
 _FEW = 10  # rows of a class below which figures about it say little, and columns are not evaluated alone
 _EXAMPLES, _LONGEST = 3, 30
 _MOSTLY_MISSING = 0.5  # share of missing cells from which on it is worth a word
-_MIXED = 0.02  # share of numbers among texts from which on they are no accident
-_TIME_WORDS = frozenset(("time", "date", "datetime", "timestamp", "year", "month", "day", "week", "ts"))
-_FEWEST_TIMES = 20  # different numbers of a column that may be about time
 _GIVES_AWAY = 0.99  # ROC-AUC of one column, or its mean recall of more than two classes, too good to be true
 _FOLDS = 5
 _BINS, _FEWEST_BINS, _ROWS_PER_BIN = 256, 8, 10
-_COMPARED = 50  # cells by which columns are compared before all of them are
 _CHANCE = 1e-4  # probability below which it is no chance that all missing cells are of one class
 
 
@@ -116,7 +111,7 @@ def check_rows(
     table = cells.with_missing_values_out(table, inferred.columns)
     drafts = {column.name: column for column in inferred.columns}
     columns = list[CheckedColumnDict]()
-    hashes, digests = np.zeros(table.num_rows, dtype=np.uint64), dict[str, bytes]()
+    hashes = np.zeros(table.num_rows, dtype=np.uint64)
     judged = np.arange(table.num_rows)
     if len(judged) > SAMPLE_ROWS:
         judged = np.sort(np.random.default_rng(0).choice(len(judged), SAMPLE_ROWS, replace=False))
@@ -132,18 +127,16 @@ def check_rows(
         if codes is None:
             continue
         if shown["role"] != "ignore":
-            check.cells(shown, column, codes, different)
+            check.cells(shown, len(codes), different)
         if draft is None:
             continue
         hashes = mixed(hashes * _STEP + (codes.astype(np.int64) + 2).astype(np.uint64))
-        # Which rows of a column have equal cells, whatever the cells are.
-        digests[name] = hashlib.blake2b(np.ascontiguousarray(codes).tobytes(), digest_size=16).digest()
         if check.codes is not None and judge:
             shown["alone"] = judged_alone(column.take(pa.array(judged)), draft, check.codes[judged])
             check.leaks(shown, codes)
-    duplicates: CheckDuplicatesDict = {"rows": 0, "contrary_rows": 0, "columns": []}
-    if digests:
-        duplicates = check.duplicates(hashes, equal_columns(table, digests))
+    duplicates: CheckDuplicatesDict = {"rows": 0, "contrary_rows": 0}
+    if drafts:
+        duplicates = check.duplicates(hashes)
     else:
         check.add("nothing_left", "no column is left to learn from", is_problem=True)
     check.findings.sort(key=lambda one: one["severity"] != "problem")
@@ -209,8 +202,8 @@ class _Check:
         table = table.take(pa.array(rows)) if len(rows) < table.num_rows else table
         return table, sorted(counted, key=lambda one: (-one["rows"], str(one["class"])))
 
-    def duplicates(self, hashes: npt.NDArray[np.uint64], groups: list[list[str]]) -> CheckDuplicatesDict:
-        """Equal rows and equal columns among those that are learned from; rows of one hash are taken as equal."""
+    def duplicates(self, hashes: npt.NDArray[np.uint64]) -> CheckDuplicatesDict:
+        """Rows that are equal in the columns that are learned from; rows of one hash are taken as equal."""
         _, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)
         repeated, contrary = len(places) - len(counts), 0
         if self.codes is not None and repeated:
@@ -223,10 +216,7 @@ class _Check:
             self.add("equal_rows", f"{repeated:,} of {len(places):,} rows are equal to an earlier one {such}")
         if contrary:
             self.add("contrary_rows", f"{contrary:,} rows are equal to a row of another class {such}")
-        for group in groups:
-            names = some_of([repr(name) for name in group], 5)
-            self.add("equal_columns", f"columns {names} are equal: one of them is enough", *group)
-        return {"rows": repeated, "contrary_rows": contrary, "columns": groups}
+        return {"rows": repeated, "contrary_rows": contrary}
 
     def reading(self, shown: CheckedColumnDict, sentinels: Sentinels | None) -> None:
         """How a column is read, and why one is left out."""
@@ -236,66 +226,33 @@ class _Check:
         if not shown["used"] and shown["role"] != "ignore":
             is_guess = why in IDENTIFIERS
             way_out = f"; --keep {quoted(name)} uses it (in Python roles={{{name!r}: 'keep'}})" if is_guess else ""
-            code = "identifier" if is_guess else getattr(why, "code", "not_read")
+            code = "identifier" if is_guess else "constant" if why.startswith(CONSTANT) else "not_read"
+            code = "empty" if why.startswith(EMPTY) else code
             self.add(code, f"column {name!r} is left out: {why}{way_out}", name)
         if sentinels is not None:
             self.add("sentinel", sentinels.message(name), name)
 
-    def cells(self, shown: CheckedColumnDict, column: pa.ChunkedArray, codes: Codes, different: pa.Array) -> None:
+    def cells(self, shown: CheckedColumnDict, n: int, different: pa.Array) -> None:
         """What is odd about the cells of a column."""
-        name, n, n_missing = shown["name"], len(codes), shown["missing"]
+        name, n_missing = shown["name"], shown["missing"]
         if n > n_missing >= _MOSTLY_MISSING * n:
             self.add("mostly_missing", f"column {name!r}: {n_missing:,} of {n:,} cells are missing", name)
         if shown["kind"] == "category" and cells.is_text(different.type):
-            self._spellings(name, codes, different)
-            # Where the reading itself has a note, that says it.
-            if shown["note"] is None and shown["role"] is None:
-                self._mixed(name, codes, cells.texts(different))
-        is_time = shown["kind"] == "date"
-        if shown["kind"] == "number" and not n_missing and len(different) >= _FEWEST_TIMES:
-            words = set("".join(sign if sign.isalnum() else " " for sign in name.lower()).split())
-            steps = np.diff(cells.read(column, "number").values) if words & _TIME_WORDS else np.array([1, -1])
-            is_time = bool((steps >= 0).all() or (steps <= 0).all())
-        if shown["used"] and is_time:
+            levels = pc.utf8_trim_whitespace(cells.as_text(different).cast(pa.string())).unique().drop_null()
+            keys = pc.replace_substring_regex(pc.utf8_lower(levels), r"\s+", " ")
+            groups: dict[str, list[str]] = {}
+            for key, level in zip(keys.to_pylist(), levels.to_pylist(), strict=True):
+                groups.setdefault(key, []).append(level)
+            alike = [" and ".join(map(repr, group[:4])) for group in groups.values() if len(group) > 1]
+            if alike:
+                such = f"levels differ by case or blanks only: {some_of(alike, 3)}"
+                self.add("spellings", f"column {name!r}: {such}; they are different levels in a fit", name)
+        if shown["used"] and shown["kind"] == "date":
             message = (
                 f"column {name!r} is about time: if the model will score later rows, test it on the latest ones "
                 f"(fit --time-column {quoted(name)})"
             )
             self.add("time", message, name)
-
-    def _spellings(self, name: str, codes: Codes, different: pa.Array) -> None:
-        """Blanks around texts, and texts that differ by case or blanks alone."""
-        text = cells.as_text(different)
-        padded = pc.fill_null(pc.not_equal(text, pc.utf8_trim_whitespace(text)), False).to_numpy(zero_copy_only=False)
-        if rows := int(np.append(padded, False)[codes].sum()):
-            message = f"column {name!r}: {rows:,} cells have blanks before or after the text, which are taken away"
-            self.add("blanks", message, name)
-        levels = pc.utf8_trim_whitespace(text.cast(pa.string())).unique().drop_null()
-        keys = pc.replace_substring_regex(pc.utf8_lower(levels), r"\s+", " ")
-        groups: dict[str, list[str]] = {}
-        for key, level in zip(keys.to_pylist(), levels.to_pylist(), strict=True):
-            groups.setdefault(key, []).append(level)
-        alike = [" and ".join(map(repr, group[:4])) for group in groups.values() if len(group) > 1]
-        if alike:
-            such = f"levels differ by case or blanks only: {some_of(alike, 3)}"
-            self.add("spellings", f"column {name!r}: {such}; they are different levels in a fit", name)
-
-    def _mixed(self, name: str, codes: Codes, text: pa.Array) -> None:
-        """Numbers, or dates, among texts."""
-        counts = np.bincount(codes[codes >= 0], minlength=len(text))
-        given = counts.sum()
-        is_there = text.is_valid().to_numpy(zero_copy_only=False)
-        for what, kind, is_no in (("numbers", "number", np.isnan), ("dates", "date", np.isnat)):
-            read = ~is_no(cells.read(text, cast("Kind", kind)).values)
-            rows = int(counts[read & is_there].sum())
-            if _MIXED * given <= rows < given:
-                other = text[int(np.flatnonzero(~read & is_there)[0])].as_py()
-                message = (
-                    f"column {name!r}: {rows:,} of {given:,} cells are {what}, others are texts such as {other!r}: "
-                    f"taken as a category; the role {kind!r} takes the others as missing"
-                )
-                self.add("mixed", message, name)
-                return
 
     def leaks(self, shown: CheckedColumnDict, codes: Codes) -> None:
         """Whether a column gives the class away, by its cells or by where they are missing."""
@@ -433,24 +390,3 @@ def _quantile_bins(values: Array) -> npt.NDArray[np.int64]:
         edges = np.unique(np.quantile(known, np.arange(1, most) / most))
     places = np.searchsorted(edges, values, side="right")
     return np.where(np.isnan(values), len(edges) + 1, places).astype(np.int64)
-
-
-def equal_columns(table: pa.Table, digests: Mapping[str, bytes]) -> list[list[str]]:
-    """Groups of columns whose cells are equal in every row."""
-    alike: dict[Any, list[list[str]]] = {}
-    for name, digest in digests.items():
-        # Columns without a repeated cell have one partition; their first cells distinguish nearly all of them.
-        first = tuple(cells.texts(table[name].slice(0, _COMPARED)).to_pylist())
-        groups = alike.setdefault((digest, first), [])
-        equal = next((group for group in groups if _same_cells(table[group[0]], table[name])), None)
-        if equal is None:
-            groups.append([name])
-        else:
-            equal.append(name)
-    return [group for groups in alike.values() for group in groups if len(group) > 1]
-
-
-def _same_cells(one: pa.ChunkedArray, two: pa.ChunkedArray) -> bool:
-    if one.type == two.type and not pa.types.is_floating(one.type):
-        return bool(one.equals(two))
-    return bool(cells.texts(one).equals(cells.texts(two)))

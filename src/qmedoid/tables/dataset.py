@@ -4,7 +4,7 @@ Estimators make one of what they are given, the command line of a file, and a fi
 is fitted again, to folds, to bootstrap samples or beside baselines, is fitted to a part of one (`Dataset.take`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -19,12 +19,11 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import shortened
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
-from qmedoid.tables.roles import TARGET_NAME, Role, check_roles, in_roles
+from qmedoid.tables.roles import Role, check_roles, in_roles
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import Target, check_classes
 
-# Rows among which the names of the columns are looked for, below a title.
-_TITLES = 5
+_TARGET_NAME = "it has the name of the target: rename it, or the target, to keep it"
 # What is done with the columns that are not learned from, and the reason that a model gives for leaving them out.
 _USES = {
     "times": ("orders", "it orders the rows in time"),
@@ -175,7 +174,7 @@ class Dataset:
         if found is None:
             found = settings.infer(table)
             if target.name in table.column_names:
-                found = replace(found, left_out={str(target.name): TARGET_NAME, **found.left_out})
+                found = replace(found, left_out={str(target.name): _TARGET_NAME, **found.left_out})
         rows = np.arange(table.num_rows) if rows is None else rows
         n_source = int(rows.max(initial=-1)) + 1 if n_source is None else n_source
         read = cells.with_missing_values_out(table, found.columns)
@@ -322,7 +321,7 @@ def read_rows(
     """
     roles = settings.all_roles
     wanted = [*([] if settings.target is None else [settings.target]), *needed]
-    check_names(source.names, source.description, wanted, lambda name: _way_out(name, source))
+    check_names(source.names, source.description, wanted)
     # A number would lose part of the cells of these.
     texts = [name for name, role in roles.items() if role in ("category", "date")]
     table, rows = source.read(most_rows, rng, texts=texts)
@@ -333,29 +332,12 @@ def read_rows(
     return in_roles(table, roles), rows, notes
 
 
-def check_names(
-    names: Sequence[str], description: str, needed: Sequence[str], hint: Callable[[str], str] | None = None
-) -> None:
+def check_names(names: Sequence[str], description: str, needed: Sequence[str]) -> None:
     """Refuse a table that lacks a column."""
     for name in needed:
         if name not in names:
-            way_out = did_you_mean(name, names) if hint is None else hint(name)
             has = some_of([repr(one) for one in names])
-            raise DataError(f"There is no column {name!r} in {description}.{way_out} It has {has}.")
-
-
-def _way_out(name: str, source: TableSource) -> str:
-    """What may be meant by a column that is not there: several, one below a title, or one of a similar name."""
-    parts = [part.strip() for part in name.split(",")]
-    if len(parts) > 1 and set(parts) <= set(source.names):
-        return " Give an option for each column, not names with commas between."
-    hint = did_you_mean(name, source.names)
-    if not hint and source.is_text and source.n_bytes is not None:
-        first = next(iter(source.batches(types=dict.fromkeys(source.names, pa.string()))), None)
-        rows = [] if first is None else first.slice(0, _TITLES).to_pylist()
-        if any(name in row.values() for row in rows):
-            return f" A row holds {name!r}: if it has the names of the columns, remove the lines above it."
-    return hint
+            raise DataError(f"There is no column {name!r} in {description}.{did_you_mean(name, names)} It has {has}.")
 
 
 def groups_in(table: pa.Table, name: str) -> Codes:

@@ -37,13 +37,12 @@ _HALF_DAY = np.timedelta64(12, "h")
 class Spelt(NamedTuple):
     """The spelling of a column, None where no one reads all its cells that look like numbers, or dates.
 
-    `ambiguous` is a sign that can mean one thing or another: that of decimals, or that between day and month; `shows`
-    the decimal sign that cells show without doubt, `problem` what is in the way; empty where there is nothing to say.
+    `ambiguous` is a sign that can mean one thing or another: that of decimals, or that between day and month; `problem`
+    is what is in the way; empty where there is nothing to say.
     """
 
     spelling: str | None
     ambiguous: str = ""
-    shows: str = ""
     problem: str = ""
 
 

@@ -34,7 +34,6 @@ class CheckedColumnDict(TypedDict):
 class CheckDuplicatesDict(TypedDict):
     rows: Annotated[int, "Rows equal to an earlier one."]
     contrary_rows: Annotated[int, "Rows equal to one of another class."]
-    columns: Annotated[list[list[str]], "Groups of equal columns."]
 
 
 class CheckFindingDict(TypedDict):
@@ -50,7 +49,7 @@ class CheckedTableDict(TypedDict):
     classes: Annotated[list[CheckedClassDict], "The classes, the most frequent first."]
     columns: Annotated[list[CheckedColumnDict], "The columns but for the target."]
     judged_rows: Annotated[int, "Rows on which columns were judged alone; 0 if they were not."]
-    duplicates: Annotated[CheckDuplicatesDict, "Equal rows and columns."]
+    duplicates: Annotated[CheckDuplicatesDict, "Equal rows."]
     findings: Annotated[list[CheckFindingDict], "What is odd, problems first."]
     problems: Annotated[int, "How many findings are problems."]
 

@@ -1,9 +1,9 @@
 """What the columns of a table are: numbers, categories, truth values, dates, or nothing to learn from."""
 
-import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,45 +12,30 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, GROUPED, number_blocks, shortened
+from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened
 from qmedoid.tables.roles import (
-    OWN_TEXT,
     Role,
     Sentinels,
     find_sentinels,
-    id_reason,
-    is_identifier_name,
-    is_number_type,
     may_hold_sentinels,
     missing_values_note,
     with_missing_values,
 )
 
-if TYPE_CHECKING:
-    from qmedoid.tables.text_kinds import Hints
-
 EXACT = 2**53
 """Whole numbers from which on different ones can be one and the same float."""
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231
 DateOrder = Literal["day-first", "month-first"]
+Hints: TypeAlias = tuple[str | None, DateOrder | None]
+"""The decimal sign, and the order of day and month, of columns that do not show theirs."""
 _DIFFERENT_DAYS = 10
 """Different days from which on whole numbers such as 20240131 are dates."""
 _NEARLY = 0.95
 """Share of different cells from which on a column that is kept looks like an identifier."""
 
 
-class Reason(str):
-    """Why a column is left out, with a code that does not change."""
-
-    code: str
-
-    def __new__(cls, text: str, code: str) -> "Reason":  # noqa: D102
-        made = super().__new__(cls, text)
-        made.code = code
-        return made
-
-
-EMPTY = Reason("every cell is missing", "empty")
+EMPTY, CONSTANT = "every cell is missing", "every cell is "
+"""Reasons to leave a column out; the second goes on with the cell."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +72,8 @@ def kind_of_type(kind: pa.DataType) -> Kind | None:
         return "boolean"
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return "date"
-    return "number" if is_number_type(kind) else None
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_duration)
+    return "number" if any(holds(kind) for holds in numeric) else None
 
 
 def infer_columns(
@@ -103,8 +89,8 @@ def infer_columns(
     """Infer the kinds of all columns but those named in `skip`, such as the target.
 
     Columns are left out that number or name the rows, that are empty or the same everywhere, or that hold lists. Roles
-    win over what cells look like. `decimal` and `date_order` are for texts that do not show them; without, the other
-    columns decide, and a `DataError` says where nothing shows how texts are to be read. `n_rows` are the rows of which
+    win over what cells look like. `decimal` and `date_order` are for texts that do not show them; without them a
+    `DataError` says where nothing shows how texts are to be read. `n_rows` are the rows of which
     those of the table are a sample. `missing` are values that stand for missing cells, by column.
     """
     if missing:
@@ -112,19 +98,9 @@ def infer_columns(
         return _with_missing_values(table, missing, how)
     columns, left_out, notes = [], {}, {}
     roles = roles or {}
-    # Categories by role show neither decimal signs nor the order of dates.
-    unread = {*skip, *(name for name, role in roles.items() if role in ("ignore", "category"))}
     if decimal is None and (shown := (table.schema.metadata or {}).get(DECIMAL)) is not None:
         decimal = shown.decode()
-    hints = None
-    if any(cells.is_text(kind) for kind in {*table.schema.types}):  # Arrow's functions on texts are slow to import
-        from qmedoid.tables.text_kinds import Hints
-
-        hints = Hints(table, decimal, date_order, unread)
-    grouped = grouped_columns(table)
-    # Of what roles say something, and of numbers with points that may part thousands, there is something to look at.
-    guessed = [name for name in table.column_names if not (name in skip or name in roles or name in grouped)]
-    plain = _plain_columns(table, guessed)
+    plain = _plain_columns(table, [name for name in table.column_names if not (name in skip or name in roles)])
     for name in table.column_names:
         if name in plain:
             columns.append(plain[name])
@@ -134,14 +110,12 @@ def infer_columns(
         if role == "ignore":
             left_out[name] = "it was to be ignored"
             continue
-        found = _look_at(name, cells.one_chunk(table.column(name)), hints, role, n_rows)
+        found = _look_at(name, cells.one_chunk(table.column(name)), (decimal, date_order), role, n_rows)
         if isinstance(found, str):
             left_out[name] = found
             continue
         column, note = found
         columns.append(column)
-        if name in grouped and column.kind == "number" and (hints.decimal if hints else decimal) != ".":
-            note = "; ".join([grouped_note(name, grouped[name]), *([note] if note else [])])
         if note:
             notes[name] = note
     return Inferred(tuple(columns), left_out, notes, _sentinels(table, columns, n_rows))
@@ -256,7 +230,7 @@ def _plain_columns(table: pa.Table, names: Sequence[str]) -> dict[str, Column]:
 
 
 def _look_at(
-    name: str, array: pa.Array, hints: "Hints | None", role: Role | None, n_rows: int | None
+    name: str, array: pa.Array, hints: Hints, role: Role | None, n_rows: int | None
 ) -> tuple[Column, str | None] | str:
     """The draft of a column and a note about it, or the reason to leave it out."""
     if array.null_count == len(array):
@@ -277,23 +251,23 @@ def _look_at(
         return _number_column(
             name, kind, cells.read(array, kind), array, keep=is_kept, settled=is_settled, n_rows=n_rows
         )
-    if hints is None or not cells.is_text(array.type):
+    if not cells.is_text(array.type):
         return _category_column(name, array, keep=role == "keep")
     return _text_column(name, array, hints, keep=role == "keep")
 
 
 def _in_role(
-    name: str, array: pa.Array, kind: Kind, role: Literal["number", "date"], hints: "Hints | None"
+    name: str, array: pa.Array, kind: Kind, role: Literal["number", "date"], hints: Hints
 ) -> tuple[Column, str | None] | str:
     """Numbers or dates as the user says; a column without a single cell that can be read so is refused."""
     array = cells.texts(array) if kind == "category" else array
     if array.null_count == len(array):
         return EMPTY
     spelling, read, note = "", cells.read(array, role), None
-    if hints is not None and cells.is_text(array.type):
+    if cells.is_text(array.type):
         from qmedoid.tables.text_kinds import read_text
 
-        found = read_text(name, array, hints)
+        found = read_text(name, array, *hints)
         if found.kind == role and found.read is not None:
             spelling, read, note = found.spelling, found.read, found.note
     if role == "date" and np.isnat(read.values).all():
@@ -315,18 +289,18 @@ def _in_role(
     return column, "; ".join(part for part in (note, other) if part) or None
 
 
-def _text_column(name: str, array: pa.Array, hints: "Hints", *, keep: bool) -> tuple[Column, str | None] | str:
+def _text_column(name: str, array: pa.Array, hints: Hints, *, keep: bool) -> tuple[Column, str | None] | str:
     from qmedoid.tables.text_kinds import read_text
 
     text = cells.texts(array)
     if text.null_count == len(text):
         return EMPTY
-    kind, spelling, read, note = read_text(name, text, hints)
+    kind, spelling, read, note = read_text(name, text, *hints)
     if read is None:
         found = _category_column(name, text, keep=keep, note=note)
         # A guess that the user can overrule keeps its words.
-        if isinstance(found, Reason) and note:
-            return Reason(f"{found} ({note.partition(': ')[2]})", found.code)
+        if isinstance(found, str) and found not in IDENTIFIERS and note:
+            return f"{found} ({note.partition(': ')[2]})"
         return found
     found = _number_column(name, kind, read, text, keep=keep)
     if isinstance(found, str):
@@ -372,7 +346,7 @@ def _number_column(
     loses_digits = loses_digits and len(given.drop_null().unique()) > len(np.unique(values))
     if values.min() == values.max() and not missing:
         but = " but for digits beyond the sixteenth, which no number holds" if loses_digits else ""
-        return Reason(f"every cell is {values[0]:g}{but}", "constant")
+        return f"{CONSTANT}{values[0]:g}{but}"
     if kind == "number" and not settled and _are_days(values):
         note = f"column {name!r}: whole numbers such as {values[0]:.0f} are read as dates (year, month, day)"
         return Column(name, "date", missing, spelling="yyyymmdd"), note
@@ -409,7 +383,7 @@ def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | st
     if len(values) == 0:
         return EMPTY
     if values.min() == values.max() and not missing.any():
-        return Reason(f"every cell is {values[0]}", "constant")
+        return f"{CONSTANT}{values[0]}"
     note = _wrong_note(name, read, len(missing), "beyond the calendar") if len(read.wrong) else None
     return Column(name, "date", bool(missing.any()), is_open=bool(len(read.wrong))), note
 
@@ -423,7 +397,7 @@ def _category_column(
     if given == 0:
         return EMPTY
     if levels == 1 and not text.null_count:
-        return Reason(f"every cell is {text[0].as_py()!r}", "constant")
+        return f"{CONSTANT}{text[0].as_py()!r}"
     if given >= ENOUGH_ROWS and not keep:
         if levels == given:
             return OWN_TEXT
@@ -440,17 +414,61 @@ def _if_nearly(n_different: int, n_given: int, what: str) -> list[str]:
     return [f"{count}: it may name rows, and is better ignored if it does"]
 
 
-def grouped_note(name: str, example: str) -> str:
-    """What is said about a column that is read with a decimal point all the same."""
-    return (
-        f"column {name!r} is read as numbers with a decimal point: {example!r} is {float(example):g}, not "
-        f"{example.replace('.', '')}; every cell has three digits after its point, which may part thousands: "
-        "--decimal , reads it so, --decimal . says that it is a decimal point (decimal=',' or '.' in Python)"
-    )
+NUMBERS_ROWS = "it numbers the rows"
+OWN_NUMBER = "every row has a different number, as an identifier has"
+OWN_TEXT = "every row has a different text, as an identifier has"
+IDENTIFIERS = frozenset((NUMBERS_ROWS, OWN_NUMBER, OWN_TEXT))
+"""Reasons to leave a column out that are a guess; a user who knows better keeps the column."""
+_REPEATS = 8.0
+"""Pairs of equal cells from which on it is no chance that there is none."""
+# Between "customer" and "Id", and between "URL" and "Key".
+_HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_LAST_WORDS = frozenset(("id", "ids", "uuid", "guid", "key", "nr", "no", "number", "rowid", "pk"))
+_BEFORE_INDEX = frozenset(("", "row", "record", "sample", "unnamed", "line"))
+_THINGS = (
+    "account|case|client|customer|cust|device|doc|document|employee|emp|event|household|invoice|item|member|object|"
+    "order|passenger|patient|person|policy|product|record|row|sample|serial|session|student|subject|trans|transaction|"
+    "trip|txn|unique|user|visit"
+)
+# Words that are written together in small letters, as in "userid"; "paid" and "grid" are none.
+_GROWN_TOGETHER = re.compile(rf"({_THINGS})id")
 
 
-def grouped_columns(table: pa.Table) -> dict[str, str]:
-    """The columns of floats that the table marks as such, with a cell of each."""
-    mark = (table.schema.metadata or {}).get(GROUPED)
-    found: dict[str, str] = {} if mark is None else json.loads(mark)
-    return found
+def is_identifier_name(name: str) -> bool:
+    """Whether a name is one that is given to columns of row numbers and keys: whole words, ``paid`` is none."""
+    if name.strip().lower() in ("column 1", "unnamed: 0"):
+        return True
+    words = [word.lower() for word in _WORD.findall(_HUMP.sub(" ", name))]
+    if not words:
+        return False
+    if words[-1] in _LAST_WORDS or words[0] == "id" or _GROWN_TOGETHER.fullmatch(words[-1]):
+        return True
+    before = words[-2] if len(words) > 1 else ""
+    return words[-1] in ("index", "row") and before in _BEFORE_INDEX
+
+
+def id_reason(
+    name: str, values: Array, is_whole: bool, n_different: int | None = None, n_rows: int | None = None
+) -> str | None:
+    """Why a column of numbers is taken for one that numbers or names the rows, or None.
+
+    `n_different` are the different numbers, where floats are too coarse to count them; `n_rows` the rows of the table
+    of which the values are a sample.
+    """
+    in_sequence = is_whole and _are_of_a_run(values, n_rows or len(values))
+    if not (in_sequence or is_identifier_name(name)) or not (values == np.trunc(values)).all():
+        return None
+    if (len(np.unique(values)) if n_different is None else n_different) < len(values):
+        return None
+    return NUMBERS_ROWS if in_sequence else OWN_NUMBER
+
+
+def _are_of_a_run(values: Array, n_rows: int) -> bool:
+    """Whether whole numbers, all different, are too close together for anything but numbered rows.
+
+    The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
+    drawn by chance from a range of R, about n²/2R pairs would be equal.
+    """
+    n, spread = len(values), values.max() - values.min() + 1
+    return bool(spread == n or (spread <= 4 * n_rows and n * n / (2 * spread) >= _REPEATS))

@@ -5,7 +5,7 @@ and distances to the nearest medoid, are counted in all rows of a short table an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -37,64 +37,52 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class NoveltyReport:
-    """How unlike the training rows the records of a table are: what was found, by name, and how many rows there are.
+    """How unlike the training rows the records of a table are.
 
-    Of "too few" rows only single values beyond all limits are named; of a model without a summary of its training rows
-    the status is "unknown". Columns that changed the most come first.
+    Attributes
+    ----------
+    found : dict
+        What was found, by name. Of "too few" rows only single values beyond all limits are named; of a model without a
+        summary of its training rows the status is "unknown". Columns that changed the most come first.
+    lines : list of str
+        What there is to say, a line for each thing.
     """
 
-    status: Literal["none", "unlike", "too few", "unknown"]
     found: NoveltyDict
-    rows: int
-
-    def as_dict(self) -> NoveltyDict:
-        """Everything by name, fit for JSON."""
-        return self.found
-
-    def lines(self) -> list[str]:
-        """What there is to say, a line for each thing."""
-        found = self.found
-        if found["status"] != "unlike":
-            return []
-        lines = [_more([self._outside_line(one) for one in found["outside"]])] if found["outside"] else []
-        lines += [_more([_shifted_line(one) for one in found["shifted"]])] if found["shifted"] else []
-        if found["is_far"]:
-            share, expected, high = (100 * (found[name] or 0) for name in ("far_share", "far_expected", "far_high"))
-            lines.append(
-                f"{share:.3g} % of the records lie farther from every medoid than 99 % of the training rows do "
-                f"({expected:.2g} % was expected, up to {high:.2g} %)"
-            )
-        return lines
-
-    def _outside_line(self, one: OutsideDict) -> str:
-        value, lowest, highest = (_shown(one[name], one["is_date"]) for name in ("value", "lowest", "highest"))
-        where = f"is {value} in row {one['row']}" + (f" of {one['file']}" if "file" in one else "")
-        if one["rows"] > 1:
-            where += f", and far out in {one['rows'] - 1:,} more of {self.rows:,} rows"
-        return f"{one['column']!r} {where}: the training rows had {lowest} to {highest}"
-
-    def with_rows(self, rows: npt.NDArray[np.int64]) -> "NoveltyReport":
-        """The report about rows that stand at these places of a file, under their numbers in the file."""
-        outside: list[OutsideDict] = [{**one, "row": int(rows[one["row"]])} for one in self.found["outside"]]
-        return replace(self, found={**self.found, "outside": outside})
+    lines: list[str]
 
     def warn(self) -> None:
         """A warning, if there is something to say."""
-        lines = self.lines()
-        if lines:
-            warn("Records are unlike those the model was fitted on:\n" + "\n".join(f"~ {line}" for line in lines))
+        if self.lines:
+            warn("Records are unlike those the model was fitted on:\n" + "\n".join(f"~ {line}" for line in self.lines))
 
 
-def _shifted_line(one: ShiftedDict) -> str:
-    low, high = one["low"], one["high"]
-    if one["kind"] != "number":
-        what = "has a new level" if one["kind"] == "level" else "holds"
-    elif low is None:
-        what = f"is below {high:.6g}"
-    else:
-        what = f"is {low:.6g} " + ("or more" if high is None else f"to {high:.6g}")
-    shares = f"{100 * one['share']:.3g} % of the rows, and {100 * one['expected']:.3g} % was expected"
-    return f"{one['column']!r} {what} in {shares}"
+def _lines(found: NoveltyDict, n_rows: int) -> list[str]:
+    outside, shifted = list[str](), list[str]()
+    for far in found["outside"]:
+        value, lowest, highest = (_shown(far[name], far["is_date"]) for name in ("value", "lowest", "highest"))
+        where = f"is {value} in row {far['row']}" + (f" of {far['file']}" if "file" in far else "")
+        if far["rows"] > 1:
+            where += f", and far out in {far['rows'] - 1:,} more of {n_rows:,} rows"
+        outside.append(f"{far['column']!r} {where}: the training rows had {lowest} to {highest}")
+    for moved in found["shifted"]:
+        low, high = moved["low"], moved["high"]
+        if moved["kind"] != "number":
+            what = "has a new level" if moved["kind"] == "level" else "holds"
+        elif low is None:
+            what = f"is below {high:.6g}"
+        else:
+            what = f"is {low:.6g} " + ("or more" if high is None else f"to {high:.6g}")
+        shares = f"{100 * moved['share']:.3g} % of the rows, and {100 * moved['expected']:.3g} % was expected"
+        shifted.append(f"{moved['column']!r} {what} in {shares}")
+    lines = [_more(parts) for parts in (outside, shifted) if parts]
+    if found["is_far"]:
+        share, expected, high = (100 * (found[name] or 0) for name in ("far_share", "far_expected", "far_high"))
+        lines.append(
+            f"{share:.3g} % of the records lie farther from every medoid than 99 % of the training rows do "
+            f"({expected:.2g} % was expected, up to {high:.2g} %)"
+        )
+    return lines if found["status"] == "unlike" else []
 
 
 @dataclass
@@ -171,8 +159,8 @@ class NoveltyTally:
             }
             self._keep_outside(place, float(excess[row]), worst)
 
-    def report(self, model: Model) -> NoveltyReport:
-        """All of it compared with the training rows."""
+    def report(self, model: Model, numbers: Codes | None = None) -> NoveltyReport:
+        """All of it compared with the training rows; rows have `numbers` in their file, if they are part of it."""
         novelty = model.novelty
         found: NoveltyDict = {
             "status": "unknown",
@@ -188,10 +176,12 @@ class NoveltyTally:
             "is_far": False,
         }
         if novelty is None:
-            return NoveltyReport(found["status"], found, self.rows)
+            return NoveltyReport(found, [])
         usual = _RARE_ROWS * self.rows / novelty.n_rows
         ordered = sorted(self.outside.items(), key=lambda item: (-item[1][1]["rows"], item[0]))
         found["outside"] = [one for _, (excess, one) in ordered if one["rows"] > usual or excess > _FAR_OUT]
+        if numbers is not None:
+            found["outside"] = [{**one, "row": int(numbers[one["row"]])} for one in found["outside"]]
         found["outside_rows"] = self.outside_rows
         if self.rows:
             counts = np.asarray(self.first if self.rows <= _SHORT else self.thin)
@@ -200,7 +190,7 @@ class NoveltyTally:
             self._compare(model, novelty, counts, found)
         is_unlike = found["outside"] or found["shifted"] or found["is_far"]
         found["status"] = "unlike" if is_unlike else "none" if self.rows >= ENOUGH_ROWS else "too few"
-        return NoveltyReport(found["status"], found, self.rows)
+        return NoveltyReport(found, _lines(found, self.rows))
 
     def _compare(self, model: Model, novelty: Novelty, counts: Codes, found: NoveltyDict) -> None:
         """Compare the bins of columns, and the distances from the medoids, with those of the training rows."""

@@ -129,9 +129,7 @@ def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
         return Spelt(None, problem=f"{odd} are not spelt alike")
     suffix = f" {unit}" if unit else ""
     if len(forms) == 1:
-        # The decimal sign shows by itself, or as thousands are parted by the other one.
-        group, point, is_shown = _signs(forms[0])
-        return Spelt(forms[0] + suffix, shows=point if is_shown or group in (",", ".") else "")
+        return Spelt(forms[0] + suffix)
     if decimal is None and unit in _POINT_CURRENCIES:
         decimal = "."
     chosen = next((form for form in forms if _signs(form)[1] == decimal), None)

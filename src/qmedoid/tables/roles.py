@@ -3,7 +3,6 @@
 A role is what a user says that a column is; it wins over what is guessed from the cells.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,12 +23,6 @@ Role = Literal["category", "number", "date", "keep", "ignore"]
 ROLES: tuple[Role, ...] = get_args(Role)
 _LARGEST_FILE = 1 << 20
 _WHOLE = r"^(\s*-?(?:0|[1-9]\d{0,14}))\.0*(\s*)$"
-
-
-def is_number_type(kind: pa.DataType) -> bool:
-    """Whether cells of an Arrow type are numbers."""
-    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_duration)
-    return any(holds(kind) for holds in numeric)
 
 
 def check_roles(
@@ -113,67 +106,6 @@ def in_roles(table: pa.Table, roles: Mapping[str, Role]) -> pa.Table:
         made = pc.replace_substring_regex(cells.as_text(array), _WHOLE, r"\1\2")
         table = table.set_column(table.column_names.index(name), name, made)
     return table
-
-
-NUMBERS_ROWS = "it numbers the rows"
-OWN_NUMBER = "every row has a different number, as an identifier has"
-OWN_TEXT = "every row has a different text, as an identifier has"
-TARGET_NAME = "it has the name of the target: rename it, or the target, to keep it"
-IDENTIFIERS = frozenset((NUMBERS_ROWS, OWN_NUMBER, OWN_TEXT))
-"""Reasons to leave a column out that are a guess; a user who knows better keeps the column."""
-_REPEATS = 8.0
-"""Pairs of equal cells from which on it is no chance that there is none."""
-# Between "customer" and "Id", and between "URL" and "Key".
-_HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_WORD = re.compile(r"[^\W\d_]+|\d+")
-_LAST_WORDS = frozenset(("id", "ids", "uuid", "guid", "key", "nr", "no", "number", "rowid", "pk"))
-_BEFORE_INDEX = frozenset(("", "row", "record", "sample", "unnamed", "line"))
-_THINGS = (
-    "account|case|client|customer|cust|device|doc|document|employee|emp|event|household|invoice|item|member|object|"
-    "order|passenger|patient|person|policy|product|record|row|sample|serial|session|student|subject|trans|transaction|"
-    "trip|txn|unique|user|visit"
-)
-# Words that are written together in small letters, as in "userid"; "paid" and "grid" are none.
-_GROWN_TOGETHER = re.compile(rf"({_THINGS})id")
-
-
-def is_identifier_name(name: str) -> bool:
-    """Whether a name is one that is given to columns of row numbers and keys: whole words, ``paid`` is none."""
-    if name.strip().lower() in ("column 1", "unnamed: 0"):
-        return True
-    words = [word.lower() for word in _WORD.findall(_HUMP.sub(" ", name))]
-    if not words:
-        return False
-    if words[-1] in _LAST_WORDS or words[0] == "id" or _GROWN_TOGETHER.fullmatch(words[-1]):
-        return True
-    before = words[-2] if len(words) > 1 else ""
-    return words[-1] in ("index", "row") and before in _BEFORE_INDEX
-
-
-def id_reason(
-    name: str, values: Array, is_whole: bool, n_different: int | None = None, n_rows: int | None = None
-) -> str | None:
-    """Why a column of numbers is taken for one that numbers or names the rows, or None.
-
-    `n_different` are the different numbers, where floats are too coarse to count them; `n_rows` the rows of the table
-    of which the values are a sample.
-    """
-    in_sequence = is_whole and _are_of_a_run(values, n_rows or len(values))
-    if not (in_sequence or is_identifier_name(name)) or not (values == np.trunc(values)).all():
-        return None
-    if (len(np.unique(values)) if n_different is None else n_different) < len(values):
-        return None
-    return NUMBERS_ROWS if in_sequence else OWN_NUMBER
-
-
-def _are_of_a_run(values: Array, n_rows: int) -> bool:
-    """Whether whole numbers, all different, are too close together for anything but numbered rows.
-
-    The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
-    drawn by chance from a range of R, about n²/2R pairs would be equal.
-    """
-    n, spread = len(values), values.max() - values.min() + 1
-    return bool(spread == n or (spread <= 4 * n_rows and n * n / (2 * spread) >= _REPEATS))
 
 
 FEWEST_ROWS, LEAST_SHARE = 5, 0.005

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ _LONG = 100_000
 T = TypeVar("T")
 
 
-class TableReading:
+class TableReading(AbstractContextManager["TableReading"]):
     """The batches of a table as a model reads it; a context manager.
 
     Cells of a text file are read as the kinds of the contract. Where one cannot be, all is read again and `lenient`:
@@ -68,9 +68,6 @@ class TableReading:
         names, columns = set(self.source.names), model.contract.columns
         self._here = {columns[place].name: columns[place] for place in places if columns[place].name in names}
         self._plain = [name for name, one in self._here.items() if one.kind == "number" and not one.spelling]
-
-    def __enter__(self) -> "TableReading":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.source.close()
@@ -175,22 +172,28 @@ class TableReading:
 
     def row(self, number: int) -> pa.Table:
         """The row of that number, counted from 0, as a table."""
-
-        def find() -> pa.Table:
-            passed = 0
-            for batch, _ in self.batches():
-                if number < passed + len(batch):
-                    return pa.Table.from_batches([batch.slice(number - passed, 1)])
-                passed += len(batch)
-            raise DataError(f"There is no row {number}: the table has {passed:,} rows, counted from 0.")
-
-        return self.in_kind(find)
+        passed = 0
+        for batch, _ in self.batches():
+            if number < passed + len(batch):
+                return pa.Table.from_batches([batch.slice(number - passed, 1)])
+            passed += len(batch)
+        raise DataError(f"There is no row {number}: the table has {passed:,} rows, counted from 0.")
 
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
         self.difference = replace(self._difference, issues=self.issues)
         self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
         return self.difference
+
+
+def read_through(
+    model: Model, where: str, settings: ScoreSettings, look: Callable[[TableReading], T], *, all_columns: bool = False
+) -> tuple[T, TableReading]:
+    """What is made of a table, and its reading, once it was checked; `look` goes through the batches, maybe twice."""
+    with TableReading(model, where, settings, all_columns=all_columns) as reading:
+        found = reading.in_kind(lambda: look(reading))
+        reading.check()
+        return found, reading
 
 
 def _where_and_why(bad: pa.Array, source: TableSource) -> str:

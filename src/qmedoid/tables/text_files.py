@@ -158,7 +158,8 @@ def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list
         notes.append(f"Column {unnamed[0] + 1} has no name; it is called {names[unnamed[0]]!r}.")
     elif unnamed:
         notes.append(f"{len(unnamed):,} columns have no name; they are called {names[unnamed[0]]!r} and so on.")
-    check_unique(names, name)
+    if len(set(names)) < len(names):
+        check_unique(names, name)
     if all(re.fullmatch(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", found) for found in names):
         notes.append(
             f"The first line of {name} is taken as the header, but holds numbers only ({', '.join(names[:3])}, ...): "

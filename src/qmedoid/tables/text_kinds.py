@@ -1,14 +1,8 @@
-"""What texts are: types that those of a file have in common; numbers or dates in one spelling, or a category.
+"""What texts are: types that those of a file have in common; numbers or dates in one spelling, or a category."""
 
-Columns of plain numbers in which every point may part thousands (1.275 and 20.628, and no cell that shows otherwise)
-are read with a decimal point, as data of three decimals are far more usual, and a note says so.
-"""
-
-import json
 import re
-from collections.abc import Collection, Iterator
-from functools import cached_property
-from typing import NamedTuple, cast
+from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +12,9 @@ from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
 from qmedoid.model.training_summary import DayCounts
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL, GROUPED
+from qmedoid.tables.arrow import DECIMAL
 from qmedoid.tables.dates import find_dates
-from qmedoid.tables.kinds import DateOrder, grouped_note, kind_of_type
+from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.numbers import (
     are_long_digits,
     described,
@@ -54,51 +48,11 @@ class TextRead(NamedTuple):
     note: str | None = None
 
 
-class Hints:
-    """What decides where a column does not show its decimal sign, or whether day or month comes first.
-
-    What was asked for comes first, then what the other columns of the table show.
-    """
-
-    def __init__(
-        self, table: pa.Table, decimal: str | None, date_order: DateOrder | None, skip: Collection[str] = ()
-    ) -> None:
-        self._table, self.given_decimal, self._date_order, self._skip = table, decimal, date_order, skip
-
-    @cached_property
-    def decimal(self) -> str | None:
-        """The decimal sign, or None where nothing tells."""
-        if self.given_decimal is not None:
-            return self.given_decimal
-        shown = set()
-        for text in self._texts():
-            plain = cells.read(text, "number")
-            if not len(plain.wrong):
-                shown |= {"."} if shows_points(text) else set()
-            elif len(text) - text.null_count - len(plain.wrong) < MOSTLY * len(text):
-                shown |= {find_spelling(text).shows} - {""}
-        return shown.pop() if len(shown) == 1 else None
-
-    def date_order(self, sign: str) -> DateOrder | None:
-        """The order of day and month in dates with this sign between them, or None where nothing tells."""
-        if self._date_order is not None:
-            return self._date_order
-        found = [find_dates(text) for text in self._texts()]
-        orders = {one.spelling[0] for one in found if one is not None and one.spelling and one.spelling[1] == sign}
-        return None if len(orders) != 1 else "day-first" if orders.pop() == "d" else "month-first"
-
-    def _texts(self) -> Iterator[pa.Array]:
-        for name, column in zip(self._table.column_names, self._table.columns, strict=True):
-            if cells.is_text(column.type) and name not in self._skip:
-                text = cells.texts(column)
-                if text.null_count < len(text):
-                    yield text
-
-
-def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
+def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOrder | None) -> TextRead:
     """What a column of trimmed texts is; at least one cell is given.
 
-    A `DataError` says that cells can be numbers or dates in more than one way, and nothing shows in which.
+    `decimal` and `date_order` are taken where the cells do not show theirs. A `DataError` says that cells can be
+    numbers or dates in more than one way, and nothing shows in which.
     """
     plain, given = cells.read(text, "number"), len(text) - text.null_count
     is_number = given - len(plain.wrong) >= MOSTLY * given and bool(np.isfinite(plain.values).any())
@@ -106,17 +60,17 @@ def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
         such = f"cells such as {padded[0].as_py()!r} begin with zeros"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts")
     if is_number and not len(plain.wrong):
-        return _thousands_or_fractions(name, text, hints) or _plain_number(name, text, plain, hints)
-    spelt = _spelt_numbers(name, text, given, hints)
+        return _thousands_or_fractions(name, text, decimal) or TextRead("number", "", plain)
+    spelt = _spelt_numbers(name, text, given, decimal)
     if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
         return spelt
     if is_number and not pc.any(respelt(plain.wrong, "")).as_py():
         code = _code_among_numbers(text, plain.wrong)
         if code is None:
-            return _plain_number(name, text, plain, hints)
+            return TextRead("number", "", plain)
         such = f"cells such as {code!r} look like codes"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts, numbers among them too")
-    return _spelt_dates(name, text, hints) or spelt
+    return _spelt_dates(name, text, date_order) or spelt
 
 
 def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
@@ -138,36 +92,29 @@ def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
     return found
 
 
-def _plain_number(name: str, text: pa.Array, plain: cells.Cells, hints: Hints) -> TextRead:
-    """Plain numbers, with a note where every point may part thousands and nothing shows that it does not."""
-    example = grouped_example(text.filter(pa.array(~np.isnan(plain.values))))
-    doubtful = example is not None and hints.decimal != "."
-    return TextRead("number", "", plain, grouped_note(name, example) if doubtful and example is not None else None)
-
-
-def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
+def _thousands_or_fractions(name: str, text: pa.Array, decimal: str | None) -> TextRead | None:
     """Plain numbers whose points may part thousands, by what else is known; None where there is no such doubt."""
-    if hints.given_decimal == "," and pc.any(pc.match_substring(text, ".")).as_py():
+    if decimal == "," and pc.any(pc.match_substring(text, ".")).as_py():
         return _as_number(name, text, "1234.5" if shows_points(text) else "1.234")
     if not may_be_thousands(text):
         return None
     pointed = text.filter(pc.match_substring(text, "."))[0].as_py()
     short = text.filter(pc.invert(pc.match_substring(text, ".")))[0].as_py()
-    if hints.decimal is None:
+    if decimal is None:
         meant = pointed.replace(".", "")
         raise DataError(
-            f"Column {name!r} holds {pointed!r} and {short!r}. The first is {meant} or {float(pointed):g}, and no "
-            "other column shows which. Say --decimal , if its points part thousands, or --decimal . if they are "
+            f"Column {name!r} holds {pointed!r} and {short!r}. The first is {meant} or {float(pointed):g}, and "
+            "nothing shows which. Say --decimal , if its points part thousands, or --decimal . if they are "
             "decimal points (decimal=',' or '.' in Python)."
         )
-    return _as_number(name, text, "1.234" if hints.decimal == "," else "1234.5")
+    return _as_number(name, text, "1.234" if decimal == "," else "1234.5")
 
 
-def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextRead:
+def _spelt_numbers(name: str, text: pa.Array, given: int, decimal: str | None) -> TextRead:
     """Texts as numbers in one spelling, or as a category with what is in the way."""
     found = find_spelling(text)
-    if found.ambiguous and found.spelling is None and hints.decimal is not None:
-        found = find_spelling(text, hints.decimal)
+    if found.ambiguous and found.spelling is None and decimal is not None:
+        found = find_spelling(text, decimal)
     if found.spelling is None and not (found.ambiguous or found.problem):
         return TextRead("category")
     if found.spelling is not None:
@@ -179,7 +126,7 @@ def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextR
     if found.ambiguous:
         example = text.filter(pc.match_substring_regex(text, "[.,]"))[0].as_py()
         raise DataError(
-            f"Column {name!r} holds {example!r}, whose sign may part thousands or decimals, and no other column shows "
+            f"Column {name!r} holds {example!r}, whose sign may part thousands or decimals, and nothing shows "
             "which. Say --decimal . or --decimal , (decimal='.' or ',' in Python)."
         )
     return TextRead("category", note=f"column {name!r} is taken as texts, not as numbers: {found.problem}")
@@ -199,19 +146,18 @@ def _as_number(name: str, text: pa.Array, spelling: str) -> TextRead:
     return TextRead("number", spelling, read, note)
 
 
-def _spelt_dates(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
+def _spelt_dates(name: str, text: pa.Array, date_order: DateOrder | None) -> TextRead | None:
     """Texts as dates in one order, a category with what is in the way, or None where they are no dates."""
     found = find_dates(text)
     if found is None:
         return None
     if found.ambiguous:
-        order = hints.date_order(found.ambiguous)
-        if order is None:
+        if date_order is None:
             raise DataError(
                 f"Column {name!r} holds dates such as {text.drop_null()[0].as_py()!r}, and no cell shows whether day "
                 "or month comes first. Say --date-order day-first or month-first (date_order='day-first' in Python)."
             )
-        found = find_dates(text, order) or found
+        found = find_dates(text, date_order) or found
     if found.spelling is None:
         return TextRead("category", note=f"column {name!r} is taken as texts, not as dates: {found.problem}")
     note = None
@@ -221,11 +167,10 @@ def _spelt_dates(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
     return TextRead("date", found.spelling, cells.read(text, "date", found.spelling), note)
 
 
-def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) -> pa.ChunkedArray:
+def moments_of_text(column: pa.ChunkedArray, name: str, date_order: DateOrder | None) -> pa.ChunkedArray:
     """Texts of dates as timestamps; a `DataError` where a cell is no date, or day and month may be swapped."""
     text = cells.texts(column)
-    hints = Hints(pa.table({name: text}), None, cast("DateOrder | None", date_order))
-    found = read_text(name, text, hints) if text.null_count < len(text) else None
+    found = read_text(name, text, None, date_order) if text.null_count < len(text) else None
     if found is None or found.kind != "date" or found.read is None or text.null_count:
         why = f" ({found.note.rpartition(': ')[2]})" if found is not None and found.note else ""
         raise DataError(
@@ -259,7 +204,7 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
     So do whole numbers with leading zeros, and numbers that can be read in more than one way. Columns in which every
     point may part thousands are floats; metadata name them, or the decimal sign that other columns show.
     """
-    columns, grouped = [], {}
+    columns = []
     for name, text in zip(texts.column_names, texts.columns, strict=True):
         column = text if name in kept else _typed(text, decimal)
         if column.type == pa.int64():
@@ -269,15 +214,10 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
             column = text if len(zero_padded(maybe)) else column
         elif pa.types.is_floating(column.type) and _may_be_misread(column, decimal):
             whole = text.combine_chunks()
-            if may_be_thousands(whole) or are_long_digits(whole):
-                column = text
-            elif (example := grouped_example(whole)) is not None:
-                grouped[name] = example
+            column = text if may_be_thousands(whole) or are_long_digits(whole) else column
         columns.append(column)
-    others = [column for name, column in zip(texts.column_names, columns, strict=True) if name not in grouped]
-    shown = "," if decimal == "," else "." if any(map(floats_show_points, others)) else None
-    marks = {DECIMAL: shown} if shown else {GROUPED: json.dumps(grouped)} if grouped else None
-    return pa.Table.from_arrays(columns, names=texts.column_names, metadata=marks)
+    shown = "," if decimal == "," else "." if any(map(_show_points, columns, texts.columns)) else None
+    return pa.Table.from_arrays(columns, names=texts.column_names, metadata={DECIMAL: shown} if shown else None)
 
 
 def _may_be_misread(column: pa.ChunkedArray, decimal: str) -> bool:
@@ -328,37 +268,10 @@ def _read_as(text: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> pa.Chunk
         return None
 
 
-_GROUPED = r"^\s*([+-]?[1-9]\d{0,2}\.\d{3}\s*)?$"
-ENOUGH_CELLS = 5
-"""Different cells from which on it says something that all have three digits after their point."""
-
-
-def floats_show_points(column: pa.ChunkedArray) -> bool:
-    """Whether floats that were read with a decimal point cannot be whole numbers with points between thousands."""
+def _show_points(column: pa.ChunkedArray, text: pa.ChunkedArray) -> bool:
+    """Whether cells that are read with a decimal point cannot be whole numbers with points between thousands."""
     if not pa.types.is_floating(column.type):
         return False
     values = column.to_numpy()
-    values = values[np.isfinite(values)]
-    fractions = np.abs(values[values != np.trunc(values)])
-    short = np.abs(100 * fractions - np.rint(100 * fractions)) < 1e-6
-    return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
-
-
-def grouped_example(column: pa.Array | pa.ChunkedArray) -> str | None:
-    """A cell of texts that all have one to three digits before a point and three after it; None where they do not.
-
-    Missing cells do not count, and fewer than `ENOUGH_CELLS` different ones are too few to tell.
-    """
-    # The first cells tell of most columns that they hold other numbers.
-    if not (_are_grouped(column.slice(0, _FEW)) and _are_grouped(column)):
-        return None
-    for part in (column.slice(0, _FEW), column):
-        different = cells.texts(part).drop_null().unique()
-        if len(different) >= ENOUGH_CELLS:
-            return str(different[0].as_py())
-    return None
-
-
-def _are_grouped(column: pa.Array | pa.ChunkedArray) -> bool:
-    # Of no cells at all nothing is said.
-    return bool(pc.all(pc.match_substring_regex(column, _GROUPED), min_count=0).as_py())
+    fractions = values[np.isfinite(values) & (values != np.trunc(values))]
+    return bool(len(fractions)) and (not maybe_thousands(fractions) or shows_points(text.combine_chunks()))

@@ -79,13 +79,11 @@ def test_card_says_what_to_expect():
 def test_card_says_which_rows_are_kept():
     kept = model_card(MODELS["nearest"], raw_rows=True)
     assert "This file holds 2 of them, with 7 columns each" in kept
-    assert "Columns: amount, age" in kept
     bare = model_card(MODELS["nearest"], raw_rows=False)
     assert bare.count("holds none of them") == 1
     assert "2026-02-03" not in kept + bare  # a card names columns, not cells
     assert "holds none of them" in model_card(MODELS["no rows"], raw_rows=True)
-    assert "counts of its 300 training rows: rows of each level and missing cells of every column; true and " in kept
-    assert re.search(r"; rows of 28\d days\.", model_card(MODELS["several medoids"], raw_rows=True))
+    assert "counts of its 300 training rows: of each level and of missing cells of every column" in kept
     assert "counts of its" not in model_card(MODELS["no rows"], raw_rows=True)
     assert "None: a circuit keeps" in model_card(MODELS["circuit"], raw_rows=True)
 

@@ -199,7 +199,8 @@ class EvidencePart(Part):
 
     def landmarks(self, column: int) -> Array:
         """The knots of the scaling by rank."""
-        return self.rank_scaling.knots(column)
+        offsets = self.rank_scaling.offsets
+        return self.rank_scaling.values[offsets[column] : offsets[column + 1]]
 
     @cached_property
     def plan(self) -> evidence.EvidencePlan:

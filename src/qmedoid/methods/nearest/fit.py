@@ -9,14 +9,14 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
-from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
+from qmedoid.geometry.channels import Channels, fusion_scores
 from qmedoid.geometry.groups import Configuration
+from qmedoid.kernels.ties import first_smallest_of_rows
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, fit_nearest_model
 from qmedoid.metrics.classification import confusion_matrix, evaluate
 from qmedoid.metrics.intervals import macro_f1_error
-from qmedoid.optimize.descent import DescentResult, Record
-from qmedoid.optimize.sweep import Sweep, alpha_sweep, one_se_order
+from qmedoid.optimize.descent import DescentResult, Record, Sweep, alpha_sweep, one_se_order
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _best(folds: Sequence[Fold], choice: Selected, use_angular: bool, options: S
     ends = np.cumsum([len(fold.codes_val) for fold in folds])
     confusions = [
         confusion_matrix(fold.codes_val, predicted, len(multipliers))
-        for fold, predicted in zip(folds, np.split(predict_codes(scores), ends[:-1]), strict=True)
+        for fold, predicted in zip(folds, np.split(first_smallest_of_rows(scores), ends[:-1]), strict=True)
     ]
     return Best(choice.sweep.score, macro_f1_error(confusions), "folds" if len(folds) > 1 else "rows")
 
@@ -158,7 +158,7 @@ def _sweeps(
 ) -> list[Sweep]:
     def macro_f1(alpha: float, multipliers: Array) -> float:
         scores = fusion_scores(channels, alpha, use_angular=use_angular, multipliers=multipliers)
-        return evaluate(codes, predict_codes(scores), len(multipliers)).macro_f1
+        return evaluate(codes, first_smallest_of_rows(scores), len(multipliers)).macro_f1
 
     return [alpha_sweep(partial(macro_f1, multipliers=option), alphas) for option in options]
 

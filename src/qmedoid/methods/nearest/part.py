@@ -25,7 +25,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
-from qmedoid.geometry.channels import EPSILON, Channels, class_channels, fusion_scores, predict_codes
+from qmedoid.geometry.channels import EPSILON, Channels, class_channels, fusion_scores
 from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import (
     AngleKind,
@@ -39,6 +39,7 @@ from qmedoid.geometry.overlap import (
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
 from qmedoid.kernels.backend import row_block
+from qmedoid.kernels.ties import first_smallest_of_rows
 from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, refuse_bad_values
 from qmedoid.schema import MODERATE, Packed, RowNumbers, Values, part_bounds
@@ -191,7 +192,7 @@ class NearestPart(Part):
         self._refuse_unnoticed(X)
         labels = scoring.labels(X, self.scoring_plan, threads=threads)
         for rows, block, _ in self._undecided(X, labels < 0):
-            labels[rows] = predict_codes(self.fuse(block))
+            labels[rows] = first_smallest_of_rows(self.fuse(block))
         return labels
 
     def fuse(self, channels: Channels) -> Array:

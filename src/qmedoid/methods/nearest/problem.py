@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.channels import fusion_scores, predict_codes
+from qmedoid.geometry.channels import fusion_scores
 from qmedoid.geometry.groups import (
     Configuration,
     FeatureKind,
@@ -31,9 +31,10 @@ from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import ScalingKind, fit_scaling, fit_standard
 from qmedoid.kernels.backend import thread_count
 from qmedoid.kernels.scoring import Candidates, FoldSearch
+from qmedoid.kernels.ties import first_smallest_of_rows
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
-from qmedoid.optimize.sweep import ALPHA_GRID
+from qmedoid.optimize.descent import ALPHA_GRID
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -208,7 +209,7 @@ def fold_confusion(
         use_angular=settings.use_angular,
         multipliers=multipliers,
     )
-    return confusion_matrix(fold.codes_val, predict_codes(scores), len(multipliers))
+    return confusion_matrix(fold.codes_val, first_smallest_of_rows(scores), len(multipliers))
 
 
 Counts = npt.NDArray[np.int64]

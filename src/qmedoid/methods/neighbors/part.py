@@ -109,7 +109,8 @@ class NeighborsPart(Part):
 
     def landmarks(self, column: int) -> Array:
         """The knots of the scaling by rank."""
-        return self.rank_scaling.knots(column)
+        offsets = self.rank_scaling.offsets
+        return self.rank_scaling.values[offsets[column] : offsets[column + 1]]
 
     def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
         """Score records by the votes of the nearest rows."""

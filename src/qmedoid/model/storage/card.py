@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
@@ -10,12 +10,6 @@ from qmedoid.model.importance import by_importance
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import rule_in_words
 
-_REFINEMENTS = {
-    "none": "Every record is decided by {}, which are real training rows.",
-    "selective": "Records are decided by {}, which are real training rows; those with a narrow margin by a small "
-    "trained quantum circuit, simulated exactly.",
-    "always": "Every record is decided by a small trained quantum circuit, simulated exactly.",
-}
 _USAGE = """\
 ```python
 import qmedoid
@@ -24,10 +18,8 @@ model = qmedoid.load("this file")
 ```
 
 Loading runs no code from this file, and needs neither scikit-learn nor Qiskit. Any zip tool extracts it."""
-# Columns that are named as the most important ones, and classes that are named at most.
-_MOST_IMPORTANT, _MOST_CLASSES = 10, 20
-# Rows of a table that a reader still takes in; the manifest has all of them.
-_MOST_ROWS = 200
+# Columns that are named as the most important ones, classes, and rows of a table that are listed at most.
+_MOST_IMPORTANT, _MOST_CLASSES, _MOST_ROWS = 10, 20, 200
 _LONGEST_TEXT = 200
 # An underscore within a word is no markup.
 _MARKUP = re.compile(r"[\\`*{}\[\]<>#|!~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
@@ -42,17 +34,28 @@ def model_card(model: Model, *, raw_rows: bool) -> str:
     raw_rows : bool
         Whether its medoids are saved as rows of the training table.
     """
-    left_out = [[cell(name), cell(reason)] for name, reason in model.contract.left_out.items()]
-    parameters = [[cell(name), cell(_one_line(value))] for name, value in model.parameters.items()]
+    by_circuit = "by a small trained quantum circuit, simulated exactly."
+    by_medoids = f"by {model.facts['description']}, which are real training rows"
+    decides = {
+        "none": f"Every record is decided {by_medoids}.",
+        "selective": f"Records are decided {by_medoids}; those with a narrow margin {by_circuit}",
+        "always": f"Every record is decided {by_circuit}",
+    }
+    showed = {
+        f"{name.replace('held_out', 'held-out')} {part}".strip().replace("_", " "): one
+        for name, value in model.metrics.items()
+        for part, one in (value if isinstance(value, Mapping) else {"": value}).items()
+        if one is not None and not isinstance(one, Mapping | list | tuple) and (part != "by_circuit" or one)
+    }
     sections = {
-        "Saved model": [_REFINEMENTS[model.policy].format(model.facts["description"]), "\n".join(_facts(model))],
+        "Saved model": [decides[model.policy], "\n".join(_facts(model))],
         "What to expect": _expected(model),
         "Columns": [_columns(model)],
         "Importance of the columns": _importances(model),
-        "Left out": [_table(["column", "why"], left_out)],
+        "Left out": [_table(["column", "why"], model.contract.left_out.items())],
         "Training rows in this file": _kept(model, raw_rows),
-        "How it was made": [_table(["parameter", "value"], parameters)],
-        "What it showed": [_metrics(model.metrics)],
+        "How it was made": [_table(["parameter", "value"], model.parameters.items())],
+        "What it showed": [_table(["figure", "value"], showed.items())],
         "How to use it": [_USAGE],
     }
     filled = {title: [text for text in texts if text] for title, texts in sections.items()}
@@ -62,62 +65,59 @@ def model_card(model: Model, *, raw_rows: bool) -> str:
 
 def cell(value: Any) -> str:
     """Any text within a table or a sentence of Markdown: on one line, and nothing in it is markup."""
-    text = value if isinstance(value, str) else _number(value) if isinstance(value, float) else str(value)
+    text = value if isinstance(value, str) else _one_line(value)
     if len(text) > _LONGEST_TEXT:
         text = text[: _LONGEST_TEXT - 1] + "…"
     # Line breaks of any alphabet, and characters that steer a terminal.
-    text = "".join(one if one.isprintable() else " " for one in text)
+    text = "".join(sign if sign.isprintable() else " " for sign in text)
     return _MARKUP.sub(r"\\\g<0>", text)
 
 
-def _facts(model: Model) -> Iterator[str]:
-    decision, operating = model.decision, model.decision.operating
-    yield f"- Target: {cell(model.contract.target) if model.contract.target is not None else 'not named'}"
-    yield f"- Classes ({len(decision.classes)}): {_some(map(cell, decision.classes))}"
+def _facts(model: Model) -> list[str]:
+    decision, operating, target = model.decision, model.decision.operating, model.contract.target
+    labels = [cell(label) for label in decision.classes]
+    facts = [
+        f"- Target: {'not named' if target is None else cell(target)}",
+        f"- Classes ({len(labels)}): {_some(labels)}",
+    ]
     if operating is not None:
-        yield (
-            f"- A record is called {cell(decision.classes[1])} if its probability is above "
-            f"{_number(operating.threshold)} ({rule_in_words(operating)})."
-        )
+        cut = f"its probability is above {_one_line(operating.threshold)} ({rule_in_words(operating)})."
+        facts.append(f"- A record is called {labels[1]} if {cut}")
     elif decision.cut is not None:
-        yield f"- A record is called {cell(decision.classes[1])} when its margin is above {_number(decision.cut)}."
+        facts.append(f"- A record is called {labels[1]} when its margin is above {_one_line(decision.cut)}.")
     elif decision.biases is not None:
         biases = _of_classes(model, decision.biases)
-        yield f"- A record is called the class of the highest score with its bias: {biases}."
+        facts.append(f"- A record is called the class of the highest score with its bias: {biases}.")
     about = model.metrics.get("recalibration")
     if isinstance(about, Mapping):
-        yield (
+        facts.append(
             f"- Probabilities and operating point were fitted anew to {cell(about.get('rows'))} labeled rows that the "
             f"model was not fitted on. All else is of the model file with the SHA-256 {model.parent or '(not known)'}."
         )
-    is_chance = decision.probabilistic
-    yield (
-        "- It gives a probability of every class."
-        if is_chance
-        else ("- Scores rank the classes; they are not probabilities.")
-    )
+    plain = "Scores rank the classes; they are not probabilities."
+    facts.append(f"- {'It gives a probability of every class.' if decision.probabilistic else plain}")
     if model.medoids is not None:
-        counts = [int((model.medoids.classes == code).sum()) for code in range(len(decision.classes))]
-        parts = [f"{count} of {cell(label)}" for count, label in zip(counts, decision.classes, strict=True)]
-        yield f"- Medoids: {sum(counts)} ({_some(parts)})"
+        counts = [int((model.medoids.classes == code).sum()) for code in range(len(labels))]
+        parts = [f"{count} of {label}" for count, label in zip(counts, labels, strict=True)]
+        facts.append(f"- Medoids: {sum(counts)} ({_some(parts)})")
     if len(model.neighbors):
-        yield f"- Neighbors: {len(model.neighbors)} further training rows, the nearest of which are compared with"
+        facts.append(
+            f"- Neighbors: {len(model.neighbors)} further training rows, the nearest of which are compared with"
+        )
     if model.circuit is not None:
         ansatz = model.circuit.network.ansatz
-        yield f"- Circuit: {ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions"
+        facts.append(f"- Circuit: {ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions")
+    return facts
 
 
 def _expected(model: Model) -> list[str]:
     """Precision, recall and alert rate on held-out rows, and the priors that probabilities are made for."""
     texts, decision, operating = list[str](), model.decision, model.decision.operating
     if operating is not None and operating.counts is not None:
-        names = f"share called {cell(decision.classes[1])} (alert rate)", "precision", "recall"
-        figures = operating.alert_rate, operating.precision, operating.recall
-        rows = [
-            [name, *(["–"] * 3 if figure is None else map(_number, figure))]
-            for name, figure in zip(names, figures, strict=True)
-        ]
-        at = "" if operating.prevalence is None else f", at a prevalence of {_number(operating.prevalence)}"
+        named = {f"share called {decision.classes[1]} (alert rate)": operating.alert_rate}
+        named |= {"precision": operating.precision, "recall": operating.recall}
+        rows = [(name, *(["–"] * 3 if figure is None else figure)) for name, figure in named.items()]
+        at = "" if operating.prevalence is None else f", at a prevalence of {_one_line(operating.prevalence)}"
         of = f"From {operating.n_rows:,} rows, each scored by a model that had not seen it{at}, with 95 % intervals:"
         texts += [of, _table(["figure", "value", "from", "to"], rows)]
     if decision.priors is not None and len(decision.classes) <= _MOST_ROWS:
@@ -128,11 +128,11 @@ def _expected(model: Model) -> list[str]:
 
 
 def _columns(model: Model) -> str:
-    used, rows = set(model.layout.used), list[list[str]]()
-    for number, (column, encoding) in enumerate(zip(model.contract.columns, model.encodings, strict=True)):
-        rows.append(
-            [cell(column.name), column.kind, encoding_text(column, encoding), "yes" if number in used else "no"]
-        )
+    pairs = enumerate(zip(model.contract.columns, model.encodings, strict=True))
+    rows = [
+        (column.name, column.kind, encoding_text(column, encoding), "yes" if number in model.layout.used else "no")
+        for number, (column, encoding) in pairs
+    ]
     return _table(["column", "kind", "becomes", "used"], rows)
 
 
@@ -140,7 +140,8 @@ def encoding_text(column: Column, encoding: Encoding) -> str:
     """What a column becomes, in words."""
     if isinstance(encoding, Levels):
         levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
-        return f"{_counted(len(encoding.outputs), 'number')} from {levels}{column.missing_note}"
+        count = len(encoding.outputs)
+        return f"{count} number{'s' * (count > 1)} from {levels}{column.missing_note}"
     plain = "0 or 1" if column.kind == "boolean" else "the number itself"
     what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else plain
     what += f", written like {column.spelling}" if column.spelling else ""
@@ -153,24 +154,25 @@ def _importances(model: Model) -> list[str]:
     if model.importances is None:
         return []
     ranked = list(by_importance(model.contract.names, model.importances).items())
-    rows = [[cell(name), f"{value:.4f}"] for name, value in ranked[:_MOST_IMPORTANT]]
+    rows = [(name, f"{value:.4f}") for name, value in ranked[:_MOST_IMPORTANT]]
     more = len(ranked) - len(rows)
-    others = f"{_counted(more, 'more column')} {'contributes' if more == 1 else 'contribute'} less." if more else ""
     unit = "in log-odds" if model.decision.probabilistic else "in units of the score"
     about = f"Mean absolute contribution to the margin of training rows, {unit}:"
-    return [about, _table(["column", "contribution"], rows), others]
+    return [
+        about,
+        _table(["column", "contribution"], rows),
+        f"Further columns that contribute less: {more}." * (more > 0),
+    ]
 
 
 def _kept(model: Model, raw_rows: bool) -> list[str]:
     """What the file holds of the training table: rows, hashes, counts, extremes and quantiles of columns."""
-    records, texts = (model.records or ()) if raw_rows else (), ["None: a circuit keeps its trained numbers only."]
-    if records:
-        names = list(dict.fromkeys(name for record in records for name in record))
+    texts = ["None: a circuit keeps its trained numbers only."]
+    if raw_rows and model.records:
         texts = [
-            f"Medoids are real rows of the training table. This file holds {len(records)} of them, with "
-            f"{len(names)} columns each, as they were there. Whoever can read the file can read them. To leave them "
-            "out, save with raw_rows=False.",
-            f"Columns: {', '.join(map(cell, names[:_MOST_ROWS]))}{', …' if len(names) > _MOST_ROWS else ''}",
+            f"Medoids are real rows of the training table. This file holds {len(model.records)} of them, with "
+            f"{len(model.records[0])} columns each, as they were there. Whoever can read the file can read them. To "
+            "leave them out, save with raw_rows=False."
         ]
     elif model.medoids is not None:
         texts = [
@@ -187,13 +189,10 @@ def _kept(model: Model, raw_rows: bool) -> list[str]:
             "whether it was there. To leave them out, save with raw_rows=False."
         )
     if model.training is not None:
-        counted = ["rows of each level and missing cells of every column"]
-        if model.training.curve is not None:
-            cuts = _counted(len(model.training.curve.thresholds), "threshold")
-            counted.append(f"true and false positives at {cuts}")
-        if model.training.days is not None:
-            counted.append(f"rows of {_counted(len(model.training.days.days), 'day')}")
-        texts.append(f"The model keeps counts of its {model.training.n_rows:,} training rows: {'; '.join(counted)}.")
+        texts.append(
+            f"The model keeps counts of its {model.training.n_rows:,} training rows: of each level and of missing "
+            "cells of every column, true and false positives by threshold, rows per day."
+        )
     if model.novelty is not None:
         texts.append(
             "To notice records unlike the training rows, the model keeps the smallest and the largest value and up to "
@@ -202,32 +201,14 @@ def _kept(model: Model, raw_rows: bool) -> list[str]:
     return texts
 
 
-def _metrics(metrics: Mapping[str, Any]) -> str:
-    """Figures one by one; tables of classes and the like are in the manifest of the file."""
-    flat: dict[str, Any] = {}
-    for name, value in metrics.items():
-        parts = value if isinstance(value, Mapping) else {"": value}
-        flat |= {
-            f"{name.replace('held_out', 'held-out')} {part}".strip().replace("_", " "): one
-            for part, one in parts.items()
-            if one is not None and not isinstance(one, Mapping | list | tuple) and (part != "by_circuit" or one)
-        }
-    return _table(["figure", "value"], [[cell(name), cell(_one_line(value))] for name, value in flat.items()])
-
-
 def _of_classes(model: Model, numbers: Iterable[float]) -> str:
     """A number of every class."""
     pairs = zip(model.decision.classes, numbers, strict=True)
-    return ", ".join(f"{cell(label)} {_number(float(number))}" for label, number in pairs)
+    return ", ".join(f"{cell(label)} {_one_line(float(number))}" for label, number in pairs)
 
 
-def _some(texts: Iterable[str]) -> str:
-    shown = list(texts)
-    return ", ".join(shown[:_MOST_CLASSES]) + (", …" if len(shown) > _MOST_CLASSES else "")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _some(texts: list[str]) -> str:
+    return ", ".join(texts[:_MOST_CLASSES]) + (", …" if len(texts) > _MOST_CLASSES else "")
 
 
 def _one_line(value: Any) -> str:
@@ -235,16 +216,13 @@ def _one_line(value: Any) -> str:
         return ", ".join(f"{name}: {_one_line(one)}" for name, one in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(_one_line, value))
-    return _number(value) if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else str(value)
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    if not rows:
+def _table(head: list[str], rows: Iterable[Sequence[Any]]) -> str:
+    listed = [[cell(value) for value in row] for row in rows]
+    if not listed:
         return ""
-    lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows[:_MOST_ROWS])]
-    more = len(rows) - _MOST_ROWS
+    lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *listed[:_MOST_ROWS])]
+    more = len(listed) - _MOST_ROWS
     return "\n".join([*lines, *(["", f"{more} more are in manifest.json."] if more > 0 else [])])
