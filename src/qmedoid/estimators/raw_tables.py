@@ -207,7 +207,7 @@ def read_rows(owner: "MedoidClassifier", given: Dataset, validation: tuple[pa.Ta
     """Choose the classes, find contract and encodings by the parameters of a classifier, and encode the rows."""
     if validation is not None and (given.weights is not None or owner.class_weight is not None):
         raise ParameterError(
-            "Weights of rows and classes do not go with X_val (--valid): leave it out, and cross-validation evaluates "
+            "Weights of rows and classes do not go with X_val: leave it out, and cross-validation evaluates "
             "by weighted rows."
         )
     if given.weights is not None and not given.weights.all():
