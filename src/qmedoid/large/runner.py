@@ -48,7 +48,7 @@ class FilePartition:
         if self.row_groups is None:
             source = open_table(self.path, delimiter=self.delimiter, decimal=self.decimal)
         else:
-            source = TableSource([BinaryFile(Bytes(self.path), self.row_groups)], self.path.stat().st_size)
+            source = TableSource([BinaryFile(self.path, self.row_groups)], self.path.stat().st_size)
         # Columns of another file may stand in another order.
         source.schema, source.names = self.schema, tuple(self.schema.names)
         return source
