@@ -305,21 +305,12 @@ class ProbabilisticClassifier(FittedClassifier):
         weights, codes = None if data.weights is None else data.weights[rows], data.codes[rows]
         how = self.operating_point, data.classes.tolist(), scores, codes, together, weights
         decision, curve = Decision.chosen(*how)
-        return replace(decision, priors=_priors(data, rows, class_weights)), curve
-
-
-def _priors(data: TrainingTable, held_out: Codes, class_weights: Array | None) -> Array:
-    """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.
-
-    A loss in which classes have weights makes probabilities for classes that are more frequent by these weights.
-    """
-    n_classes = len(data.classes)
-    has_all = np.bincount(data.codes[held_out], minlength=n_classes).all()
-    rows = held_out if has_all else np.arange(len(data.codes))
-    counts = np.bincount(data.codes[rows], None if data.weights is None else data.weights[rows], n_classes)
-    weighted = counts.astype(np.float64) * (1.0 if class_weights is None else class_weights)
-    priors: Array = weighted / weighted.sum()
-    return priors
+        # Priors are those of the rows that made the probabilities what they are, where they have all classes.
+        n_classes = len(data.classes)
+        made = rows if np.bincount(codes, minlength=n_classes).all() else np.arange(len(data.codes))
+        counts = np.bincount(data.codes[made], None if data.weights is None else data.weights[made], n_classes)
+        weighted = counts.astype(np.float64) * (1.0 if class_weights is None else class_weights)
+        return replace(decision, priors=weighted / weighted.sum()), curve
 
 
 def plain_parameters(value: Any) -> Any:

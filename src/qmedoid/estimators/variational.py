@@ -244,7 +244,13 @@ class VariationalClassifier(ProbabilisticClassifier):
         table, codes, weighted = self._checked(X, y, sample_weight)
         refuse_factors(weighted.factors, "VariationalClassifier")
         rows = ordered_table(self, table, codes, self.classes_, groups, weighted)
-        warn_constant(rows.X, rows.names)
+        scaled = rows.X * column_powers(rows.X)  # so that the squares of tiny values do not vanish
+        constant = is_constant(scaled.mean(axis=0), scaled.var(axis=0), len(scaled))
+        if constant.all():
+            warn("Every feature is constant: nothing can be learned but how frequent the classes are.")
+        else:
+            for column in np.flatnonzero(constant):
+                warn(f"Feature {column_label(int(column), rows.names)} is constant: its qubit is turned by nothing.")
         data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
         rule, _ = asked_rule(self.operating_point, self.classes_.tolist())
@@ -341,14 +347,3 @@ def _figures(decision: Decision, found: OutOfFold, codes: Codes) -> dict[str, An
         "macro_f1": metrics.macro_f1,
         "confusion": confusion.astype(int).tolist(),
     }
-
-
-def warn_constant(features: Array, names: Any) -> None:
-    """Warn about features that say nothing because all rows agree."""
-    scaled = features * column_powers(features)  # so that the squares of tiny values do not vanish
-    constant = is_constant(scaled.mean(axis=0), scaled.var(axis=0), len(features))
-    if constant.all():
-        warn("Every feature is constant: nothing can be learned but how frequent the classes are.")
-    else:
-        for column in np.flatnonzero(constant):
-            warn(f"Feature {column_label(int(column), names)} is constant: its qubit is turned by nothing.")
