@@ -16,7 +16,7 @@ import pyarrow.csv
 import pytest
 
 from qmedoid.export.javascript import javascript_file
-from qmedoid.export.onnx.cells import MISSING_MOMENT
+from qmedoid.export.onnx.model import MISSING_MOMENT
 from qmedoid.export.sql.script import sql_file
 
 ROW = "number of the row"

@@ -7,7 +7,7 @@ from qmedoid.exceptions import ParameterError
 
 
 def test_saved_models_export_themselves(tmp_path):
-    saved, _ = exported("nearest medoid", 1000)
+    saved, _ = exported("evidence", 1000)
     for format, given, start in (
         ("js", {}, b"// A model of qmedoid"),
         ("sql", {"dialect": "sqlite", "table": "patients"}, b"-- A model of qmedoid"),

@@ -231,8 +231,8 @@ def test_time_column_may_hold_dates_with_the_day_first(tmp_path):
     ("kind", "spelling"),
     [("number", "1.234.5"), ("number", "d.m.y"), ("date", "1,234"), ("category", "1,234"), ("number", "1234 a b")],
 )
-def test_what_is_no_spelling_of_a_kind(kind, spelling):
-    assert not is_spelling(kind, spelling)
+def test_spelling_of_another_kind_is_none(kind, spelling):
+    assert not is_spelling(kind, spelling)  # loading refuses it
 
 
 def test_saved_spelling_is_read_back():

@@ -100,6 +100,7 @@ class FlipDict(TypedDict):
     column: Annotated[str, "Column of the table."]
     cell: Annotated[Cell, "Its cell."]
     to: Annotated[Cell, "The cell that turns the decision."]
+    text: Annotated[str, "The change in words."]
     prediction: Annotated[Label, "Class that would win."]
     margin: Annotated[float, "By how much."]
     probability: Annotated[float | None, "Its probability."]

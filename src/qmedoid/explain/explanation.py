@@ -23,9 +23,8 @@ from qmedoid.explain.documents import (
     SimilarRowDict,
 )
 from qmedoid.explain.flips import nearest_flips
-from qmedoid.explain.sentences import flip_texts, reasons, sentences, similar_text, term_text, toward_text
+from qmedoid.explain.sentences import in_words, term_text
 from qmedoid.markup import charts
-from qmedoid.markup.html import element
 from qmedoid.markup.page import picture_file, render
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
 from qmedoid.model.model import Model
@@ -108,21 +107,24 @@ class Explanation(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._report)
 
-    @cached_property
+    @property
     def flips(self) -> list[FlipDict]:
         """The smallest changes that lead to another class, the smallest first."""
-        return nearest_flips(self._model, self._record, fixed=self._fixed)
+        return cast("list[FlipDict]", self._words["flips"])
+
+    @cached_property
+    def _words(self) -> dict[str, Any]:
+        return in_words(self._report, nearest_flips(self._model, self._record, fixed=self._fixed))
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The decision in sentences, the reason first; every number of them is in the dictionary."""
-        return sentences(self._report, self.flips)
+        return cast("tuple[str, ...]", self._words["sentences"])
 
     @property
     def similar(self) -> list[SimilarRowDict]:
         """The most similar row of either class by the columns that decide, that of the predicted class first."""
-        found = [{**one, "sentence": similar_text(one, self._report)} for one in self._report["similar"]]
-        return cast("list[SimilarRowDict]", found)
+        return cast("list[SimilarRowDict]", self._words["similar"])
 
     def to_dict(self, top: int | None = None) -> ExplainDict:
         """The explanation as plain values, fit for JSON.
@@ -148,7 +150,7 @@ class Explanation(Mapping[str, Any]):
             "start_probability": probability(report["start"]) if "probabilities" in report else None,
             "record": shown,
             "columns": columns,
-            "reasons": reasons(report),
+            "reasons": self._words["reasons"],
             "groups": [{name: value for name, value in one.items() if name != "records"} for one in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
@@ -260,7 +262,8 @@ def _picture(made: Made) -> Markup:
         return charts.waterfall(about, said, drawn, total, unit)
     # Of more than two classes the margin tells of two: what their probabilities are if it is one of them.
     against = f", not {cell_text(made['against'])[:10]}" if len(chances) > 2 else ""
-    above = f"probability of {cell_text(made['toward'])[:10] if against else toward_text(made)[:20]}{against}"
+    toward = cell_text(made["toward"])[:10] if against else class_name(made["toward"], made["target"])[:20]
+    above = f"probability of {toward}{against}"
     marks = [(math.log(one / (1.0 - one)) + moved, f"{percent_text(one)}") for one in _PROBABILITIES]
     if is_pair:
         ends = [0.0, margin, *(end for _, *both, _ in drawn for end in both)]
@@ -285,26 +288,28 @@ def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
         title=title,
         is_open=is_open,
         drawing=_picture(made),
-        toward=toward_text(made),
+        toward=class_name(made["toward"], made["target"]),
         parts=steps(made),
         is_pair=made["threshold"] is not None,
         has_odds=made.get("probabilities") is not None,
         margin=signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS),
-        flips=[flip_texts(one) for one in made["flips"]],
+        flips=[
+            (one["text"], cell_text(one["prediction"]), one["probability"] and percent_text(one["probability"]))
+            for one in made["flips"]
+        ],
         classes=[cell_text(one["class"]) for one in medoids],
-        cells=[(name, cell_text(cell), [_cell(one, name) for one in medoids]) for name, cell in record.items()],
+        cells=[(name, cell_text(cell), [_beside(one, name) for one in medoids]) for name, cell in record.items()],
         groups=_level(made, "groups", groups, "other group"),
         rows=_level(made, "rows", rows, "other row"),
         **{name: made[name] for name in ("sentences", "similar", "difference", "medoids", "model", "time")},
     )
 
 
-def _cell(medoid: Mapping[str, Any], name: str) -> str:
-    """The cell of a medoid, marked where it differs from that of the record."""
+def _beside(medoid: Mapping[str, Any], name: str) -> tuple[str, bool]:
+    """The cell of a medoid, and whether it differs from that of the record."""
     if medoid["record"] is None:
-        return "not kept"
-    text = cell_text(medoid["record"][name])
-    return element("span", text, class_="differs") if name in medoid["differs"] else text
+        return "not kept", False
+    return cell_text(medoid["record"][name]), name in medoid["differs"]
 
 
 def _level(made: Made, level: str, names: Sequence[tuple[str, ...]], rest: str) -> list[tuple[str, ...]]:

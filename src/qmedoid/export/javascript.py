@@ -12,7 +12,7 @@ from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.markup.page import script_json
 from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.evidence.part import EvidencePart, Neighbors
+from qmedoid.methods.evidence.part import EvidencePart
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart
 from qmedoid.methods.rare.part import RarePart
@@ -79,26 +79,27 @@ def as_document(model: Model, sha256: str | None = None) -> dict[str, Any]:
 
 
 def _column(column: Column, encoding: Encoding, is_read: bool) -> dict[str, Any]:
-    about = {"name": column.name, "kind": column.kind, "missing": column.missing, "open": column.is_open}
+    encoded: dict[str, Any]
+    if isinstance(encoding, Levels):
+        encoded = {"type": "levels", "levels": list(encoding.levels), "values": packed(encoding.values)}
+    elif isinstance(encoding, Dates):
+        encoded = {"type": "dates", "parts": list(encoding.parts), "fills": packed(encoding.fills)}
+    else:
+        encoded = {"type": "numbers", "fill": None if np.isnan(encoding.fill) else encoding.fill}
+    if not isinstance(encoding, Levels):
+        encoded["indicator"] = encoding.indicator
     return {
-        **about,
+        "name": column.name,
+        "kind": column.kind,
+        "missing": column.missing,
+        "open": column.is_open,
         "levels": list(column.levels),
         "spelling": column.spelling,
         "missingValues": list(column.missing_values),
         "read": is_read,
         "outputs": len(encoding.outputs),
-        "encoding": _encoding(encoding),
+        "encoding": encoded,
     }
-
-
-def _encoding(encoding: Encoding) -> dict[str, Any]:
-    if isinstance(encoding, Levels):
-        return {"type": "levels", "levels": list(encoding.levels), "values": packed(encoding.values)}
-    if isinstance(encoding, Dates):
-        fills = packed(encoding.fills)
-        return {"type": "dates", "parts": list(encoding.parts), "fills": fills, "indicator": encoding.indicator}
-    fill = None if np.isnan(encoding.fill) else encoding.fill
-    return {"type": "numbers", "fill": fill, "indicator": encoding.indicator}
 
 
 def _decision(decision: Decision) -> dict[str, Any]:
@@ -144,7 +145,7 @@ def scaling(given: Scaling) -> dict[str, Any]:
 
 def evidence(model: EvidencePart) -> dict[str, Any]:
     """Evidence and its neighbor term."""
-    terms = model.terms
+    terms, near = model.terms, model.neighbors
     return {
         "rank": rank_scaling(model.rank_scaling),
         "linear": scaling(model.linear_scaling),
@@ -159,17 +160,15 @@ def evidence(model: EvidencePart) -> dict[str, Any]:
             name: packed(getattr(terms, name)) for name in ("group", "medoid", "channel", "length", "center", "weights")
         },
         "intercepts": packed(model.intercepts),
-        "neighbors": None if model.neighbors is None else _neighbor_term(model.neighbors),
-    }
-
-
-def _neighbor_term(neighbors: Neighbors) -> dict[str, Any]:
-    return {
-        "records": packed(neighbors.records),
-        "amounts": packed(neighbors.amounts),
-        "nearest": neighbors.n_nearest,
-        "length": neighbors.length,
-        "byRank": neighbors.by_rank,
+        "neighbors": None
+        if near is None
+        else {
+            "records": packed(near.records),
+            "amounts": packed(near.amounts),
+            "nearest": near.n_nearest,
+            "length": near.length,
+            "byRank": near.by_rank,
+        },
     }
 
 

@@ -83,7 +83,8 @@ def export_model(
         )
     if not force:
         _check_replaceable(Path(path))
-    content = _writer(format)(model, sha256, **given)
+    module, _, name = _WRITERS[format].partition(":")
+    content: bytes = getattr(import_module(module), name)(model, sha256, **given)
     with atomic_file(path) as file:
         file.write(content)
     return Export(Path(path), format, given.get("dialect"), len(content))  # type: ignore[arg-type]
@@ -100,12 +101,6 @@ def _check_replaceable(path: Path) -> None:
         raise cannot_write(path, error) from error
     if start and not start.startswith(_STARTS):
         raise would_be_lost(path)
-
-
-def _writer(format: Format) -> Callable[..., bytes]:
-    module, _, name = _WRITERS[format].partition(":")
-    writer: Callable[..., bytes] = getattr(import_module(module), name)
-    return writer
 
 
 def check_exported(model: Model) -> None:

@@ -16,14 +16,7 @@ if TYPE_CHECKING:
         StatevectorExpectations,
         StatevectorSwapTest,
     )
-    from qmedoid.quantum.circuits.compact_swap import (
-        compact_swap_angles,
-        compact_swap_circuit,
-        compact_swap_template,
-        interference_angles,
-        interference_circuit,
-        interference_template,
-    )
+    from qmedoid.quantum.circuits.compact_swap import compact_swap_circuit, interference_circuit
     from qmedoid.quantum.circuits.variational import variational_circuit
     from qmedoid.quantum.devices.device import Device, as_device
     from qmedoid.quantum.devices.simulators import BlockSampler
@@ -44,8 +37,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "circuits.backends": "SamplerExpectations SamplerSwapTest StatevectorExpectations StatevectorSwapTest",
-    "circuits.compact_swap": "compact_swap_angles compact_swap_circuit compact_swap_template interference_angles "
-    "interference_circuit interference_template",
+    "circuits.compact_swap": "compact_swap_circuit interference_circuit",
     "circuits.variational": "variational_circuit",
     "devices.device": "Device as_device",
     "devices.simulators": "BlockSampler",
@@ -71,13 +63,9 @@ __all__ = [
     "StatevectorExpectations",
     "StatevectorSwapTest",
     "as_device",
-    "compact_swap_angles",
     "compact_swap_circuit",
-    "compact_swap_template",
     "drawing",
-    "interference_angles",
     "interference_circuit",
-    "interference_template",
     "make_plan",
     "qasm_text",
     "qpy_bytes",

@@ -11,7 +11,7 @@ from qmedoid.arrays import Array
 from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.explain.effect import column_effects
 from qmedoid.kernels.ties import stable_order
-from qmedoid.markup.html import shortened
+from qmedoid.markup.charts import shortened
 from qmedoid.model.contract import Column
 from qmedoid.model.importance import class_contributions, column_contributions
 from qmedoid.model.model import Model, Record

@@ -11,7 +11,7 @@ from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.javascript import as_document, engine
 from qmedoid.markup import page
-from qmedoid.markup.html import plain
+from qmedoid.markup.charts import plain
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
@@ -270,7 +270,7 @@ def write_report(summary: Mapping[str, Any], path: str | Path, *, max_bytes: int
     if len(content) > max_bytes and "document" in shown["live"]:
         shown["live"] = {
             "absent": f"The live model was left out: with it the page would have {len(content) / 1e6:.1f} MB, and "
-            f"{max_bytes / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
+            f"{max_bytes / 1e6:.1f} MB are allowed. 'qmedoid export' writes it to a file."
         }
         content = render(shown).encode()
     with atomic_file(output) as file:

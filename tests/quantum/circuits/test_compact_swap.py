@@ -9,14 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from qiskit.quantum_info import Statevector
 
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.quantum import (
-    StatevectorSwapTest,
-    compact_swap_angles,
-    compact_swap_circuit,
-    compact_swap_template,
-)
+from qmedoid.quantum import StatevectorSwapTest, compact_swap_circuit
+from qmedoid.quantum.circuits.compact_swap import form_named
 
 # 2·p0 − 1 of up to 128 amplitudes, each the product of up to five rotations.
 S_ERROR = 1e-14
@@ -141,18 +137,10 @@ def test_registers_and_bit_order():
 
 @pytest.mark.parametrize(("d", "qubits"), [(1, 1), (2, 2), (3, 3), (4, 3), (5, 4), (8, 4), (9, 5)])
 def test_size_of_the_circuit(d, qubits):
-    counts = compact_swap_template(d).count_ops()
+    counts = form_named("compact_swap").template(d).count_ops()
     assert counts["ry"] == 2**qubits
     assert counts.get("cx", 0) == 2**qubits - 2
     assert counts["cswap"] == 1
-
-
-@pytest.mark.parametrize("d", [1, 3, 4])
-def test_template_with_its_angles_is_the_circuit(d):
-    x, y = np.random.default_rng(d).normal(size=(2, d))
-    template = compact_swap_template(d, measure=False)
-    filled = Statevector(template.assign_parameters(compact_swap_angles(x, y)))
-    np.testing.assert_allclose(filled.data, Statevector(compact_swap_circuit(x, y, measure=False)).data, atol=1e-15)
 
 
 @pytest.mark.parametrize(("x", "y", "name"), [([0.0, 0.0], [1.0, 2.0], "x"), ([1.0, 2.0], [0.0, -0.0], "y")])
@@ -170,9 +158,3 @@ def test_vectors_that_are_refused():
         compact_swap_circuit([[1.0, 2.0]], [1.0, 2.0])
     with pytest.raises(DataError, match=r"x has shape \(0,\): pass one vector of at least one entry"):
         compact_swap_circuit([], [])
-
-
-@pytest.mark.parametrize("n_features", [0, -1, True, 2.0])
-def test_template_needs_a_number_of_features(n_features):
-    with pytest.raises(ParameterError, match=rf"'n_features' parameter must be an int >= 1\. Got {n_features!r}"):
-        compact_swap_template(n_features)

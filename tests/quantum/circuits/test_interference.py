@@ -9,7 +9,7 @@ from qiskit.quantum_info import Statevector
 
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.quantum import interference_angles, interference_circuit, interference_template
+from qmedoid.quantum import interference_circuit
 from qmedoid.quantum.circuits.compact_swap import FORMS, shape_of
 
 
@@ -51,8 +51,9 @@ def test_angles_of_many_pairs_are_those_of_each(form):
 
 
 def test_one_column_takes_one_qubit_and_no_gate_between_qubits():
-    assert interference_template(1).num_qubits == 1
-    gates = [interference_template(d).num_nonlocal_gates() for d in (1, 2, 4, 8, 16, 32)]
+    template = FORMS["interference"].template
+    assert template(1).num_qubits == 1
+    gates = [template(d).num_nonlocal_gates() for d in (1, 2, 4, 8, 16, 32)]
     assert gates == [0, 1, 4, 11, 26, 57]
     assert [shape_of(d) for d in (1, 2, 3, 4, 5, 8, 9)] == [0, 1, 2, 2, 3, 3, 4]
 
@@ -74,4 +75,4 @@ def test_a_measured_circuit_reads_the_index_qubit():
 )
 def test_vectors_that_have_no_state_are_refused(x, y, said):
     with pytest.raises(DataError, match=said):
-        interference_angles(x, y)
+        FORMS["interference"].angles(x, y)

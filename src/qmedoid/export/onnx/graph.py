@@ -185,12 +185,6 @@ def k_nearest(graph: Graph, squared: str, k: int) -> tuple[str, str]:
     return values, f"{values}.1"
 
 
-def first_nearest(graph: Graph, distances: str, places: Codes) -> str:
-    """Which of some columns is the smallest, as a place among all of them, (rows,)."""
-    among = graph.add("ArgMin", graph.columns(distances, places), axis=1, keepdims=0)
-    return graph.add("Gather", graph.whole(places), among, axis=0)
-
-
 def as_column(graph: Graph, value: str) -> str:
     """(rows,) as (rows, 1)."""
     return graph.add("Unsqueeze", value, graph.whole([1]))

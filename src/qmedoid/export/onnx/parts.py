@@ -8,12 +8,10 @@ from itertools import pairwise
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.export.onnx.cells import CellNodes
 from qmedoid.export.onnx.graph import (
     Graph,
     as_column,
     by_rank,
-    first_nearest,
     k_nearest,
     piecewise,
     scaled,
@@ -21,15 +19,14 @@ from qmedoid.export.onnx.graph import (
     side_by_side,
     squared_distances,
 )
-from qmedoid.geometry.channels import EPSILON
+from qmedoid.export.onnx.model import CellNodes
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels.evidence import EvidencePlan
 from qmedoid.kernels.nearest import N_VISITS
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import CLIP, EvidencePart
-from qmedoid.methods.nearest.part import NearestPart
-from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
+from qmedoid.methods.neighbors.part import NeighborsPart
 from qmedoid.methods.part import LARGEST
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import CLIP as RARE_CLIP
@@ -119,8 +116,9 @@ def _nearest(graph: Graph, squared: str, plan: EvidencePlan) -> str:
     """Places of the nearest medoids, class by class, (rows, C)."""
     bounds, found = plan.class_offsets.tolist(), list[str]()
     for start, stop in pairwise(bounds):
-        place = first_nearest(graph, squared, np.arange(start, stop))
-        found.append(as_column(graph, graph.add("Gather", graph.whole(plan.medoid_indices), place, axis=0)))
+        among = graph.add("ArgMin", graph.columns(squared, np.arange(start, stop)), axis=1, keepdims=0)
+        medoids = graph.whole(plan.medoid_indices[start:stop])
+        found.append(as_column(graph, graph.add("Gather", medoids, among, axis=0)))
     return side_by_side(graph, found)
 
 
@@ -146,102 +144,6 @@ def weighted(graph: Graph, weights: str, places: str, amounts: Array) -> str:
     """Amounts (N, K) at places (rows, k), times weights, summed, (rows, K)."""
     at_places = graph.add("Gather", graph.constant(amounts), places, axis=0)
     return graph.total(graph.add("Mul", graph.add("Unsqueeze", weights, graph.whole([2])), at_places), 1)
-
-
-# An arc tangent is halved so often, and its series then has so many terms: their error is below rounding.
-_HALVINGS, _TERMS = 3, 14
-
-
-def nearest(graph: Graph, cells: CellNodes, model: NearestPart) -> tuple[str, str]:
-    """Fusion scores and places of the nearest medoids, each (rows, C)."""
-    features = _features(graph, cells, model)
-    distances = graph.add("Sqrt", squared_distances(graph, features, model.medoids))
-    places, channels, angles = list[str](), list[str](), list[str]()
-    medoids = graph.constant(model.medoids)
-    for c in range(model.n_classes):
-        place = first_nearest(graph, distances, np.flatnonzero(model.medoid_classes == c))
-        places.append(as_column(graph, place))
-        channels.append(graph.add("GatherElements", distances, places[-1], axis=1))
-        if model.use_angular:
-            angles.append(_angle(graph, features, graph.add("Gather", medoids, place, axis=0), model.angle))
-    scores = _shares(graph, side_by_side(graph, channels))
-    if model.use_angular:
-        by_angle = graph.add("Mul", _shares(graph, side_by_side(graph, angles)), graph.constant(1.0 - model.alpha))
-        scores = graph.add("Add", graph.add("Mul", scores, graph.constant(model.alpha)), by_angle)
-    return graph.add("Mul", scores, graph.constant(model.multipliers)), side_by_side(graph, places)
-
-
-def _features(graph: Graph, cells: CellNodes, model: NearestPart) -> str:
-    """Standardized anchor features, (rows, A)."""
-    used = model.columns
-    place = {int(column): number for number, column in enumerate(used)}
-    scaling = Scaling(model.input_scaling.center[used], model.input_scaling.scale[used])
-    x = scaled(graph, cells.columns(graph, used), scaling)
-    width = max(len(subset) for subset in model.configuration)
-    columns, weights = (
-        np.zeros((len(model.configuration), width), dtype=np.int64),
-        np.zeros((len(model.configuration), width)),
-    )
-    for anchor, (subset, own) in enumerate(zip(model.configuration, model.weights, strict=True)):
-        # A column without weight is not read.
-        columns[anchor, : len(subset)] = [place.get(column, 0) for column in subset]
-        weights[anchor, : len(subset)] = [w if column in place else 0.0 for column, w in zip(subset, own, strict=True)]
-    terms = graph.add("Reshape", graph.columns(x, columns.ravel()), graph.whole([-1, *columns.shape]))
-    terms = graph.add("Mul", terms, graph.constant(weights))
-    lengths = graph.add("Sqrt", graph.total(graph.square(terms), 2))
-    if model.signed:
-        is_negative = graph.add("Less", graph.total(terms, 2), graph.constant(0.0))
-        lengths = graph.add("Where", is_negative, graph.add("Neg", lengths), lengths)
-    return scaled(graph, lengths, model.feature_scaling)
-
-
-def _shares(graph: Graph, channel: str) -> str:
-    total = graph.add("Add", as_column(graph, graph.total(channel, 1)), graph.constant(EPSILON))
-    return graph.add("Div", channel, total)
-
-
-def _length(graph: Graph, vectors: str) -> str:
-    """Norms, (rows, 1)."""
-    return as_column(graph, graph.add("Sqrt", graph.total(graph.square(vectors), 1)))
-
-
-def _angle(graph: Graph, x: str, y: str, kind: str) -> str:
-    """The angle of every row of x with the same row of y, (rows, 1)."""
-    zero, one = graph.constant(0.0), graph.constant(1.0)
-    lengths = [_length(graph, vectors) for vectors in (x, y)]
-    is_zero = [graph.add("Equal", length, zero) for length in lengths]
-    either, both = graph.add("Or", *is_zero), graph.add("And", *is_zero)
-    if kind == "printed":
-        total = graph.add("Add", *(graph.square(length) for length in lengths))
-        squared = graph.square(_length(graph, graph.add("Sub", x, y)))
-        overlap = graph.add("Div", squared, graph.add("Mul", total, graph.constant(2.0)))
-        cosine = graph.add("Sqrt", graph.add("Min", overlap, one))
-        across, along = (graph.add("Sqrt", graph.add(sign, one, cosine)) for sign in ("Sub", "Add"))
-        return graph.add("Where", either, zero, _twice_arc_tangent(graph, across, along))
-    units = [
-        graph.add("Div", vectors, graph.add("Where", is_none, one, length))
-        for vectors, length, is_none in zip((x, y), lengths, is_zero, strict=True)
-    ]
-    across, along = (_length(graph, graph.add(sign, *units)) for sign in ("Sub", "Add"))
-    theta = _twice_arc_tangent(graph, across, along)
-    of_zero = graph.add("Where", both, zero, graph.constant(np.pi / 2.0))
-    return graph.add("Where", either, of_zero, theta)
-
-
-def _twice_arc_tangent(graph: Graph, across: str, along: str) -> str:
-    """Twice the angle whose opposite and adjacent sides, neither negative, are given.
-
-    onnxruntime has no arc tangent in double precision. Halving the angle shrinks its tangent until a short series has
-    all digits; the sides are kept apart, so that a right angle needs no infinity.
-    """
-    for _ in range(_HALVINGS):
-        longest = graph.add("Sqrt", graph.add("Add", graph.square(across), graph.square(along)))
-        along = graph.add("Add", along, longest)
-    tangent = graph.add("Div", across, along)
-    squared, series = graph.square(tangent), graph.constant(1.0 / (2 * _TERMS + 1))
-    for term in range(_TERMS - 1, -1, -1):
-        series = graph.add("Sub", graph.constant(1.0 / (2 * term + 1)), graph.add("Mul", series, squared))
-    return graph.add("Mul", graph.add("Mul", tangent, series), graph.constant(2.0 ** (_HALVINGS + 1)))
 
 
 _SMALLEST = 1e-300
@@ -355,20 +257,16 @@ def neighbors(graph: Graph, cells: CellNodes, model: NeighborsPart) -> tuple[str
     rows = model.points(model.records)
     squared = squared_distances(graph, x, rows)
     if model.cells is not None and len(used):
-        squared = _in_cells(graph, x, squared, model.cells, rows[model.cells.centers])
+        # To rows outside of the cells with the nearest centers the distance is infinite.
+        to_centers = squared_distances(graph, x, rows[model.cells.centers])
+        _, visits = k_nearest(graph, to_centers, min(N_VISITS, len(model.cells.centers)))
+        nowhere = graph.add("Less", to_centers, graph.constant(-1.0))
+        visited = graph.add("GreaterOrEqual", visits, graph.whole(0))
+        is_visited = graph.columns(graph.add("ScatterElements", nowhere, visits, visited, axis=1), model.cells.members)
+        squared = graph.add("Where", is_visited, squared, graph.constant(np.inf))
     found, places = k_nearest(graph, squared, min(model.n_nearest, len(rows)))
     distances = graph.add("Sqrt", found)
     closer = graph.add("Sub", graph.columns(distances, [0]), distances)
     weights = graph.add("Exp", graph.add("Div", closer, graph.constant(model.length)))
     shares = graph.add("Div", weights, as_column(graph, graph.total(weights, 1)))
     return graph.add("Neg", weighted(graph, shares, places, model.votes)), None
-
-
-def _in_cells(graph: Graph, x: str, squared: str, cells: RowCells, centers: Array) -> str:
-    """Squared distances to the rows of the cells with the nearest centers; to all others infinity."""
-    to_centers = squared_distances(graph, x, centers)
-    _, visits = k_nearest(graph, to_centers, min(N_VISITS, len(centers)))
-    nowhere = graph.add("Less", to_centers, graph.constant(-1.0))
-    visited = graph.add("GreaterOrEqual", visits, graph.whole(0))
-    is_visited = graph.add("ScatterElements", nowhere, visits, visited, axis=1)
-    return graph.add("Where", graph.columns(is_visited, cells.members), squared, graph.constant(np.inf))

@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.export.sql.dialects import SqlDialect, joined
-from qmedoid.export.sql.stages import RECORD, Stages
+from qmedoid.export.sql.dialects import RECORD, SqlDialect, Stages, joined
 from qmedoid.methods.part import LARGEST
 from qmedoid.model.contract import Column, DatePart, Dates, Encoding, Levels, Numbers
 
@@ -29,7 +28,14 @@ def read_columns(
 
     Columns come with the number of their first encoded column; the `wanted` ones of these get names.
     """
-    readings = [_reading(stages, column, encoding) for column, encoding, _ in columns]
+    readings: list[Reading] = []
+    for column, encoding, _ in columns:
+        if isinstance(encoding, Levels):
+            readings.append(_levels(stages, column, encoding))
+        elif isinstance(encoding, Dates):
+            readings.append(_date(stages, column, encoding))
+        else:
+            readings.append(_number(stages, column, encoding))
     for _ in range(3):
         for reading in readings:
             next(reading)
@@ -48,12 +54,6 @@ def read_columns(
                 fragile += [encoded[place]] if may_lack else []
     stages.next()
     return encoded, fragile, stages.add("i", joined(problems))
-
-
-def _reading(stages: Stages, column: Column, encoding: Encoding) -> Reading:
-    if isinstance(encoding, Levels):
-        return _levels(stages, column, encoding)
-    return _date(stages, column, encoding) if isinstance(encoding, Dates) else _number(stages, column, encoding)
 
 
 def _cell_of(dialect: SqlDialect, column: Column) -> str:

@@ -8,11 +8,9 @@ from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.export.sql.cells import read_columns
-from qmedoid.export.sql.dialects import SqlDialect, curve, dialect_of, largest, times, total
-from qmedoid.export.sql.stages import RECORD, STAGE, Stages
+from qmedoid.export.sql.dialects import RECORD, STAGE, SqlDialect, Stages, curve, dialect_of, times, total
 from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.kernels.ties import TIE
-from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.model.model import Model
 
 _LOWEST = -1e300
@@ -27,17 +25,13 @@ def _weighted(model: Model, stages: Stages, outputs: list[list[str]], k: int) ->
     ]
 
 
-def _curve(stages: Stages, calibration: Calibration, x: str) -> str:
-    rises = np.append(np.diff(calibration.heights) / np.diff(calibration.knots), 0.0)
-    return f"{x}+{curve(stages.dialect, x, calibration.knots, calibration.heights, rises)}"
-
-
 def _straightened(model: Model, stages: Stages, straight: list[str], shift: Array | None) -> list[str]:
     """Scores after the calibration curve and at the expected priors."""
     stages.next()
-    number = stages.dialect.number
-    if len(model.calibration.knots):
-        straight = [stages.add("f", _curve(stages, model.calibration, x)) for x in straight]
+    number, knots, heights = stages.dialect.number, model.calibration.knots, model.calibration.heights
+    if len(knots):
+        rises = np.append(np.diff(heights) / np.diff(knots), 0.0)
+        straight = [stages.add("f", f"{x}+{curve(stages.dialect, x, knots, heights, rises)}") for x in straight]
         stages.next()
     if shift is None:
         return straight
@@ -86,8 +80,8 @@ def _of_more(model: Model, stages: Stages, outputs: list[list[str]], classes: li
             stages.add("f", f"{x}+{number(one)}") for x, one in zip(scores, decision.biases.tolist(), strict=True)
         ]
         stages.next()
-    best = stages.add("l", largest(dialect, biased))
-    highest = best if biased is scores else stages.add("l", largest(dialect, scores))
+    best = stages.add("l", dialect.greatest(*biased))
+    highest = best if biased is scores else stages.add("l", dialect.greatest(*scores))
     stages.next()
     slack = number(TIE) if decision.probabilistic else f"{number(TIE)}*ABS({best})"
     code = _first_place(stages, biased, f"{best}-{slack}")
@@ -96,7 +90,7 @@ def _of_more(model: Model, stages: Stages, outputs: list[list[str]], classes: li
     stages.next()
     lowest = number(_LOWEST)
     rest = [f"CASE WHEN {place}={c} THEN {lowest} ELSE {x} END" for c, x in enumerate(biased)]
-    margin = stages.add("f", f"{best}-{largest(dialect, rest)}")
+    margin = stages.add("f", f"{best}-{dialect.greatest(*rest)}")
     sum_of_powers = stages.add("p", total(powers, number(0.0)))
     stages.next()
     chances = [stages.add("p", f"{power}/{sum_of_powers}") for power in powers]

@@ -110,20 +110,6 @@ def tree_angles(amplitudes: Array, *, without_last: bool = False) -> Array:
     return np.concatenate([np.zeros((*amplitudes.shape[:-1], 0)), *reversed(layers)], axis=-1)
 
 
-def check_n_features(n_features: int) -> int:
-    """The number of entries of the vectors, an int of at least 1."""
-    if isinstance(n_features, bool) or not isinstance(n_features, int | np.integer) or n_features < 1:
-        raise ParameterError(f"The 'n_features' parameter must be an int >= 1. Got {n_features!r} instead.")
-    return int(n_features)
-
-
-def check_one_pair(x: npt.ArrayLike, y: npt.ArrayLike) -> None:
-    """Raise unless x and y are one vector each."""
-    for values, name in ((x, "x"), (y, "y")):
-        if np.ndim(values) != 1:
-            raise DataError(f"{name} has shape {np.shape(values)}: pass one vector of at least one entry, shape (d,).")
-
-
 def pairs_of_rows(X: npt.ArrayLike, Y: npt.ArrayLike) -> tuple[Array, Array]:
     """Rows of vectors that are compared one by one: finite, of one shape (pairs, d), and none of them zero."""
     a, b = _rows(X, "x"), _rows(Y, "y")
@@ -160,8 +146,66 @@ def _rows(values: npt.ArrayLike, name: str) -> Array:
     return rows
 
 
+def shape_of(n_features: int) -> int:
+    """Qubits that distinguish columns: vectors with the same number of them share a template."""
+    return (n_features - 1).bit_length()
+
+
+FormName = Literal["interference", "compact_swap"]
+
+
+@dataclass(frozen=True)
+class CircuitForm:
+    """A circuit that measures the overlap of two vectors by the share of ones of one qubit.
+
+    Attributes
+    ----------
+    name : str
+    build : callable (angles, measure) -> QuantumCircuit
+    n_angles : callable (qubits) -> int
+        Open angles by the number of qubits that distinguish columns, see `shape_of`.
+    angles_of : callable (X, Y) -> ndarray of shape (pairs, angles)
+        For rows that are checked.
+    at_zero, slope : float
+        s = at_zero + slope · p1, where p1 is the probability that the qubit reads 1.
+    """
+
+    name: FormName
+    build: Callable[[Sequence[Angle], bool], QuantumCircuit]
+    n_angles: Callable[[int], int]
+    angles_of: Callable[[Array, Array], Array]
+    at_zero: float
+    slope: float
+
+    def template(self, n_features: int, *, measure: bool = True) -> QuantumCircuit:
+        """The circuit with open angles; its parameters, in order, are those of `angles`."""
+        return self.build(list(ParameterVector("theta", self.n_angles(shape_of(n_features)))), measure)
+
+    def angles(self, X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
+        """Values of the open angles for row i of X and row i of Y, (pairs, angles), or (angles,) for two vectors."""
+        angles = self.angles_of(*pairs_of_rows(X, Y))
+        return angles if np.ndim(X) > 1 else angles[0]
+
+    def circuit(self, x: npt.ArrayLike, y: npt.ArrayLike, measure: bool) -> QuantumCircuit:
+        """The circuit that compares x with y."""
+        for values, name in ((x, "x"), (y, "y")):
+            if np.ndim(values) != 1:
+                raise DataError(
+                    f"{name} has shape {np.shape(values)}: pass one vector of at least one entry, shape (d,)."
+                )
+        return self.build(self.angles(x, y).tolist(), measure)
+
+    def overlap(self, ones: npt.ArrayLike) -> Array:
+        """Overlap from the share of ones; by shots or noise it may lie outside of 0 to 1, and is left there."""
+        return self.at_zero + self.slope * np.asarray(ones, dtype=np.float64)
+
+    def chance(self, overlap: npt.ArrayLike) -> Array:
+        """Probability to read 1 for an overlap."""
+        return (np.asarray(overlap, dtype=np.float64) - self.at_zero) / self.slope
+
+
 def compact_swap_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = True) -> QuantumCircuit:
-    """The circuit that compares x with y.
+    """The compact SWAP test of x and y.
 
     Parameters
     ----------
@@ -182,53 +226,32 @@ def compact_swap_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = 
     >>> compact_swap_circuit([3.0, 1.0], [1.0, 2.0]).num_qubits
     4
     """
-    check_one_pair(x, y)
-    return _assemble(compact_swap_angles(x, y).tolist(), measure)
+    return FORMS["compact_swap"].circuit(x, y, measure)
 
 
-def compact_swap_template(n_features: int, *, measure: bool = True) -> QuantumCircuit:
-    """The circuit for vectors of `n_features` entries with its rotation angles left open.
-
-    Its parameters, in order, are what :func:`compact_swap_angles` returns.
+def interference_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = True) -> QuantumCircuit:
+    """The interference circuit of x and y, with the parameters of :func:`compact_swap_circuit`.
 
     Examples
     --------
-    >>> from qmedoid.quantum import compact_swap_angles, compact_swap_template
-    >>> template = compact_swap_template(2)
-    >>> len(template.parameters) == len(compact_swap_angles([3.0, 1.0], [1.0, 2.0]))
-    True
+    >>> from qmedoid.quantum import interference_circuit
+    >>> interference_circuit([3.0, 1.0], [1.0, 2.0]).count_ops()["cx"]
+    1
     """
-    return _assemble(list(ParameterVector("theta", 2 ** _n_psi_qubits(check_n_features(n_features)))), measure)
+    return FORMS["interference"].circuit(x, y, measure)
 
 
-def compact_swap_angles(X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
-    """The angles of the Y rotations that prepare x and y, shape (2**n,) for n psi qubits, or rows for many pairs.
-
-    The first belongs to ``phi[0]``. Then follow one angle for ``psi[n-1]``, two for ``psi[n-2]``, and so on down to
-    ``psi[0]``.
-
-    Parameters
-    ----------
-    X, Y : array-like of shape (d,) or (pairs, d)
-        Row i of X is compared with row i of Y; none may be zero.
-
-    Examples
-    --------
-    >>> from qmedoid.quantum import compact_swap_angles
-    >>> compact_swap_angles([3.0, 1.0], [1.0, 2.0]).round(4)
-    array([-1.231 ,  1.4706,  1.6715, -0.7904])
-    """
-    a, b = pairs_of_rows(X, Y)
+def _compact_swap_angles(a: Array, b: Array) -> Array:
+    """One for ``phi[0]``, one for ``psi[n-1]``, two for ``psi[n-2]``, and so on down to ``psi[0]``."""
     largest = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))[:, None]
     norms = np.linalg.norm(a / largest, axis=1), np.linalg.norm(b / largest, axis=1)
-    amplitudes = np.zeros((len(a), 2 ** _n_psi_qubits(a.shape[1])))
+    amplitudes = np.zeros((len(a), 2 ** (1 + shape_of(a.shape[1]))))
     amplitudes[:, 0 : 2 * a.shape[1] : 2] = directions(a)
     amplitudes[:, 1 : 2 * a.shape[1] : 2] = directions(b)
-    angles = np.column_stack([2.0 * np.arctan2(-norms[1], norms[0]), tree_angles(amplitudes)])
-    return angles if np.ndim(X) > 1 else angles[0]
+    return np.column_stack([2.0 * np.arctan2(-norms[1], norms[0]), tree_angles(amplitudes)])
 
 
-def _assemble(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
+def _compact_swap(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
     ancilla, phi = QuantumRegister(1, "ancilla"), QuantumRegister(1, "phi")
     psi = QuantumRegister(len(angles).bit_length() - 1, "psi")
     circuit = QuantumCircuit(ancilla, phi, psi, name="compact_swap")
@@ -242,73 +265,16 @@ def _assemble(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
     return measured(circuit, ancilla) if measure else circuit
 
 
-def _n_psi_qubits(n_features: int) -> int:
-    return 1 + shape_of(n_features)
-
-
-def interference_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = True) -> QuantumCircuit:
-    """The interference circuit that compares x with y.
-
-    Parameters
-    ----------
-    x, y : array-like of shape (d,)
-        Real vectors, neither of them zero, of any finite magnitude.
-    measure : bool
-        Whether the index qubit is measured into the classical register ``outcome``. Leave it out for statevectors.
-
-    Examples
-    --------
-    >>> from qmedoid.quantum import interference_circuit
-    >>> interference_circuit([3.0, 1.0], [1.0, 2.0]).count_ops()["cx"]
-    1
-    """
-    check_one_pair(x, y)
-    return _assemble_interference(interference_angles(x, y).tolist(), measure)
-
-
-def interference_template(n_features: int, *, measure: bool = True) -> QuantumCircuit:
-    """The circuit for vectors of `n_features` entries with its rotation angles left open.
-
-    Its parameters, in order, are what :func:`interference_angles` returns.
-
-    Examples
-    --------
-    >>> from qmedoid.quantum import interference_template
-    >>> interference_template(1).num_qubits
-    1
-    """
-    return _assemble_interference(
-        list(ParameterVector("theta", 2 ** (shape_of(check_n_features(n_features)) + 1) - 1)), measure
-    )
-
-
-def interference_angles(X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
-    """Angles of the Y rotations for a pair of vectors, shape (2**(n+1) - 1,), or a row of them for each of many pairs.
-
-    First those of the data qubits from the highest down, 2**n - 1 of them, then 2**n for the index qubit.
-
-    Parameters
-    ----------
-    X, Y : array-like of shape (d,) or (pairs, d)
-        Row i of X is compared with row i of Y; none may be zero.
-
-    Examples
-    --------
-    >>> from qmedoid.quantum import interference_angles
-    >>> interference_angles([3.0, 1.0], [1.0, 2.0]).round(4)
-    array([ 1.231 ,  1.4289, -0.7854])
-    """
-    a, b = pairs_of_rows(X, Y)
+def _interference_angles(a: Array, b: Array) -> Array:
+    """Those of the data qubits from the highest down, 2**n − 1 of them, then 2**n for the index qubit."""
     largest = np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))[:, None]
-    size = 2 ** shape_of(a.shape[1])
-    lengths, turns = np.zeros((2, len(a), size))
+    lengths, turns = np.zeros((2, len(a), 2 ** shape_of(a.shape[1])))
     lengths[:, : a.shape[1]] = np.hypot(a / largest, b / largest)
     turns[:, : a.shape[1]] = 2.0 * np.arctan2(b, a)
-    angles = np.hstack([tree_angles(lengths, without_last=True), multiplexed(turns)])
-    return angles if np.ndim(X) > 1 else angles[0]
+    return np.hstack([tree_angles(lengths, without_last=True), multiplexed(turns)])
 
 
-def _assemble_interference(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
+def _interference(angles: Sequence[Angle], measure: bool) -> QuantumCircuit:
     n_data = (len(angles) + 1).bit_length() - 2
     index = QuantumRegister(1, "index")
     circuit = QuantumCircuit(index, name="interference")
@@ -324,49 +290,11 @@ def _assemble_interference(angles: Sequence[Angle], measure: bool) -> QuantumCir
     return measured(circuit, index) if measure else circuit
 
 
-def shape_of(n_features: int) -> int:
-    """Qubits that tell columns apart: vectors with the same number of them share a template."""
-    return (n_features - 1).bit_length()
-
-
-FormName = Literal["interference", "compact_swap"]
-
-
-@dataclass(frozen=True)
-class CircuitForm:
-    """A circuit that measures the overlap of two vectors by the share of ones of one qubit.
-
-    Attributes
-    ----------
-    name : str
-    template : callable (n_features, *, measure) -> QuantumCircuit
-        With open angles; the gates depend on `shape` alone.
-    angles : callable (X, Y) -> ndarray of shape (pairs, parameters)
-        Values of the open angles for row i of X and row i of Y.
-    at_zero, slope : float
-        s = at_zero + slope · p1, where p1 is the probability that the qubit reads 1.
-    """
-
-    name: FormName
-    template: Callable[..., QuantumCircuit]
-    angles: Callable[[npt.ArrayLike, npt.ArrayLike], Array]
-    at_zero: float
-    slope: float
-
-    def overlap(self, ones: npt.ArrayLike) -> Array:
-        """Overlap from the share of ones; by shots or noise it may lie outside of 0 to 1, and is left there."""
-        return self.at_zero + self.slope * np.asarray(ones, dtype=np.float64)
-
-    def chance(self, overlap: npt.ArrayLike) -> Array:
-        """Probability to read 1 for an overlap."""
-        return (np.asarray(overlap, dtype=np.float64) - self.at_zero) / self.slope
-
-
 FORMS: dict[str, CircuitForm] = {
     form.name: form
     for form in (
-        CircuitForm("interference", interference_template, interference_angles, 0.0, 1.0),
-        CircuitForm("compact_swap", compact_swap_template, compact_swap_angles, 1.0, -2.0),
+        CircuitForm("interference", _interference, lambda n: 2 ** (n + 1) - 1, _interference_angles, 0.0, 1.0),
+        CircuitForm("compact_swap", _compact_swap, lambda n: 2 ** (n + 1), _compact_swap_angles, 1.0, -2.0),
     )
 }
 
