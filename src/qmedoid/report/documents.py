@@ -271,7 +271,13 @@ class EvaluatedDict(TypedDict):
     table: Annotated[ReportTableDict | None, "The table; null without one."]
 
 
-class AboutModelDict(TypedDict):
+class EvaluatedRowsDict(TypedDict):
+    squares: Annotated[SquaresDict | None, "At most 400 rows by falling probability, as lists with one entry each."]
+    errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
+    slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
+
+
+class AboutModelDict(EvaluatedRowsDict):
     columns: Annotated[list[ReportColumnDict], "Columns of the contract, at most 200: the most important ones of more."]
     n_columns: Annotated[int, "All columns of the contract."]
     left_out: Annotated[list[ReportLeftOutDict], "Columns that no model reads, at most 200."]
@@ -286,9 +292,6 @@ class SummaryDict(EvaluatedDict, AboutModelDict):
     model: Annotated[ReportModelDict, "What was fitted."]
     baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
     stability: Annotated[dict[str, Any] | None, "What 'qmedoid stability' says of fits of the table, if asked for."]
-    squares: Annotated[SquaresDict | None, "At most 400 rows by falling probability, as lists with one entry each."]
-    errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
-    slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
     expected: Annotated[ReportExpectedDict | None, "Counts of held-out rows at the present cut, of two classes."]
 
 

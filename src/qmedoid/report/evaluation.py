@@ -41,7 +41,7 @@ _SMALLEST = float(np.finfo(np.float64).eps)
 HeldOut = tuple[Flags, Array, bool, Counts]
 
 
-def held_out_rows(model: Model) -> HeldOut | None:
+def _held_out_rows(model: Model) -> HeldOut | None:
     """The out-of-fold rows of two classes: whether each is positive, their log-odds, whether those are compressed.
 
     The last are the counts at the present cut. None where the model keeps no curve.
@@ -56,8 +56,8 @@ def held_out_rows(model: Model) -> HeldOut | None:
 
 
 def evaluated(
-    model: Model, looked: Looked | None, held_out: HeldOut | None, *, cost: float | None, all_rows: bool
-) -> EvaluatedDict:
+    model: Model, looked: Looked | None, *, cost: float | None, all_rows: bool
+) -> tuple[EvaluatedDict, HeldOut | None]:
     """The table, and figures, confusion, operating point and calibration of its rows, else of held-out rows.
 
     Rows of the table that the fit has seen have the code `SEEN`, unless all rows are to be counted.
@@ -66,7 +66,7 @@ def evaluated(
     table = None if looked is None else _table(model, looked, all_rows=all_rows)
     labels = [str(label) for label in decision.classes]
     known = np.zeros(0, dtype=np.bool_) if looked is None else looked.codes >= 0
-    stored, curve, ranked = model.metrics.get("held_out"), None, None
+    held_out, stored, curve, ranked = _held_out_rows(model), model.metrics.get("held_out"), None, None
     is_new: bool | None = True
     if looked is not None and known.any():
         report = labeled_report(model, looked.codes, looked.decided, looked.hashes)
@@ -101,7 +101,7 @@ def evaluated(
         on = f"{n:,} rows that the fit held out"
         about = f"{on}, from the model file."
     else:
-        return {"figures": None, "confusion": None, "operating": None, "calibration": None, "table": table}
+        return {"figures": None, "confusion": None, "operating": None, "calibration": None, "table": table}, held_out
     seen = 0 if looked is None or known.any() else int((looked.codes == SEEN).sum())
     if seen:
         about += f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new."
@@ -129,7 +129,7 @@ def evaluated(
         "operating": point,
         "calibration": curve,
         "table": table,
-    }
+    }, held_out
 
 
 def _about_table(report: Mapping[str, Any]) -> tuple[str, str]:
@@ -140,10 +140,7 @@ def _about_table(report: Mapping[str, Any]) -> tuple[str, str]:
     elif seen["rows"] and not left_out["seen"]:
         on += f" of the table, {seen['rows']:,} of which were seen in fitting"
     else:
-        checked = (
-            "" if seen["checked"] >= report["rows"] or left_out["seen"] else f" ({seen['checked']:,} were checked)"
-        )
-        on += f" the model has never seen{checked}"
+        on += " the model has never seen"
     kinds = {
         "seen": "seen in fitting (--all-rows counts them)",
         "missing": "without a class",
