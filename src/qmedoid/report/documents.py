@@ -160,8 +160,6 @@ class ReportTableDict(TypedDict):
     labeled: Annotated[int, "Rows with a class of the model."]
     called: Annotated[list[CalledDict], "How often each class is called, among the rows that are counted."]
     drift: Annotated[dict[str, Any] | None, "The alert rate compared with what was expected, for two classes."]
-    seen: Annotated[dict[str, Any] | None, "Rows that were seen in fitting, among those that could be checked."]
-    counts_seen: Annotated[bool, "Whether figures count them: --all-rows."]
     novelty: Annotated[dict[str, Any], "Whether records are unlike the training rows, and that in words."]
     difference: Annotated[dict[str, Any], "How the table differs from the contract, and that in words."]
 

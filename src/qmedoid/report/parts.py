@@ -18,18 +18,7 @@ from qmedoid.model.contract import Column
 from qmedoid.model.importance import class_contributions, column_contributions
 from qmedoid.model.model import Model, Record
 from qmedoid.model.storage.card import encoding_text
-from qmedoid.report.documents import (
-    AboutModelDict,
-    ErrorRowDict,
-    ErrorsDict,
-    EvaluatedRowsDict,
-    LevelDict,
-    ReportColumnDict,
-    ReportMedoidDict,
-    ReportMedoidsDict,
-    SliceDict,
-    SquaresDict,
-)
+from qmedoid.report import documents
 from qmedoid.report.reading import Looked, Sample, evenly
 from qmedoid.report.verdict import RARE, bounds_text
 from qmedoid.tables.arrow import plain_records
@@ -61,7 +50,7 @@ MOST_COLUMNS = 200
 
 def describe(
     model: Model, looked: Looked | None, held_out: tuple[Flags, Array] | None, *, with_rows: bool
-) -> tuple[AboutModelDict, Array | None]:
+) -> tuple[documents.AboutModelDict, Array | None]:
     """The parts of a summary that are about the model and about rows, and the importances of its columns.
 
     Contributions are those of some rows of a table, else of the medoids, where the model holds them as rows. Rows that
@@ -87,7 +76,7 @@ def describe(
     }, importance
 
 
-def medoid_rows(model: Model) -> ReportMedoidsDict | None:
+def medoid_rows(model: Model) -> documents.ReportMedoidsDict | None:
     """The medoids as rows of the training table; None where the model does not hold them."""
     medoids, records = model.medoids, model.records
     if medoids is None or not records:
@@ -99,7 +88,7 @@ def medoid_rows(model: Model) -> ReportMedoidsDict | None:
         turn[codes == code] = np.arange((codes == code).sum())
     shown = np.sort(np.argsort(turn, kind="stable")[:MOST_MEDOIDS]).tolist()
     names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
-    rows: list[ReportMedoidDict] = [
+    rows: list[documents.ReportMedoidDict] = [
         {
             "training_row": int(medoids.numbers[place]),
             "class": str(model.decision.classes[medoids.classes[place]]),
@@ -150,7 +139,7 @@ def start_record(model: Model, *, with_rows: bool) -> dict[str, Any]:
     return {names[place]: record.get(names[place]) for place in model.layout.used}
 
 
-def _columns(model: Model, importance: Array | None) -> list[ReportColumnDict]:
+def _columns(model: Model, importance: Array | None) -> list[documents.ReportColumnDict]:
     """Columns in the order of the contract; of more than `MOST_COLUMNS` the most important first."""
     columns, training = model.contract.columns, model.training
     order = list(range(len(columns)))
@@ -158,7 +147,7 @@ def _columns(model: Model, importance: Array | None) -> list[ReportColumnDict]:
         order = (order if importance is None else stable_order(-importance).tolist())[:MOST_COLUMNS]
     used = set(model.layout.used)
     shares = None if training is None else training.missing_shares
-    listed = list[ReportColumnDict]()
+    listed = list[documents.ReportColumnDict]()
     for place in order:
         column, encoding = columns[place], model.encodings[place]
         listed.append(
@@ -212,7 +201,7 @@ def _evaluated_rows(
     importance: Array | None,
     *,
     with_rows: bool,
-) -> EvaluatedRowsDict:
+) -> documents.EvaluatedRowsDict:
     """The rows that a model is evaluated on: squares, errors and slices; cells of them `with_rows` alone."""
     if looked is None or not (looked.codes >= 0).any():
         drawn = None if looked is not None or held_out is None else _curve_squares(model, *held_out)
@@ -236,7 +225,7 @@ def _evaluated_rows(
     sizes = np.abs(looked.decided.margins[sample.rows[wrong]])
     places = wrong[np.argsort(-sizes, kind="stable")[:MOST_ERRORS]]
     chances = _chances(model, strength[sample.rows[places]])
-    errors: ErrorsDict = {
+    errors: documents.ErrorsDict = {
         "total": int(np.isin(outcome[counted], (1, 2)).sum()),
         "rows": _errors(model, looked, sample, places, chances, with_rows=with_rows),
         "of_sample": len(own) < len(counted),
@@ -253,7 +242,7 @@ def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
 
 def _squares(
     model: Model, looked: Looked, sample: Sample, strength: Array, outcome: Codes, order: Codes, *, with_rows: bool
-) -> SquaresDict:
+) -> documents.SquaresDict:
     """The squares of a page: rows by falling probability, what became of them and why."""
     chosen, about = _chosen(model, strength[sample.rows], outcome[sample.rows], outcome[order])
     places = chosen[np.argsort(-strength[sample.rows][chosen], kind="stable")]
@@ -278,7 +267,7 @@ def _squares(
     }
 
 
-def _curve_squares(model: Model, positive: Flags, log_odds: Array) -> SquaresDict:
+def _curve_squares(model: Model, positive: Flags, log_odds: Array) -> documents.SquaresDict:
     """Squares of out-of-fold rows, of which nothing but their class and their probability is known."""
     order, true = np.argsort(-log_odds, kind="stable"), positive.astype(int)
     called = (log_odds > (0.0 if model.decision.cut is None else model.decision.cut)).astype(int)
@@ -289,7 +278,7 @@ def _curve_squares(model: Model, positive: Flags, log_odds: Array) -> SquaresDic
 
 def _counted_squares(
     model: Model, strength: Array, outcome: Codes, true: Codes, called: Codes, order: Codes, rows: Codes
-) -> SquaresDict:
+) -> documents.SquaresDict:
     """Squares of some rows; and counts of all that are evaluated, in their `order`."""
     return {
         "classes": [str(label) for label in model.decision.classes],
@@ -371,12 +360,12 @@ def _reasons(
 
 def _errors(
     model: Model, looked: Looked, sample: Sample, places: Codes, chances: list[str], *, with_rows: bool
-) -> list[ErrorRowDict]:
+) -> list[documents.ErrorRowDict]:
     """Rows that were decided wrongly by the widest margin, with what spoke for the wrong class, the largest first."""
     cells = plain_cells(model, plain_records(sample.table, places)) if with_rows else None
     why = _reasons(model, looked, sample, places, cells)
     names, labels = model.contract.names, [str(label) for label in model.decision.classes]
-    listed = list[ErrorRowDict]()
+    listed = list[documents.ErrorRowDict]()
     for place, (row, chance) in enumerate(zip(sample.rows[places].tolist(), chances, strict=True)):
         called, said = int(looked.decided.codes[row]), None
         if why is not None:
@@ -389,9 +378,9 @@ def _errors(
     return listed
 
 
-def _slices(model: Model, sample: Sample, outcome: Codes, importance: Array | None) -> list[SliceDict]:
+def _slices(model: Model, sample: Sample, outcome: Codes, importance: Array | None) -> list[documents.SliceDict]:
     """Figures by the levels of categories and truth values, for the columns that contribute most."""
-    columns, used, sliced = model.contract.columns, list(model.layout.used), list[SliceDict]()
+    columns, used, sliced = model.contract.columns, list(model.layout.used), list[documents.SliceDict]()
     order = used if importance is None else [used[one] for one in np.argsort(-importance[used], kind="stable")]
     for place in order:
         name, is_level = columns[place].name, columns[place].kind in ("category", "boolean")
@@ -409,7 +398,7 @@ def _slices(model: Model, sample: Sample, outcome: Codes, importance: Array | No
     return sliced
 
 
-def _level(name: str, inside: Flags, outcome: Codes) -> LevelDict:
+def _level(name: str, inside: Flags, outcome: Codes) -> documents.LevelDict:
     """Counts of one level; it differs where it is right for another share of rows than all others, beyond error."""
     right = np.isin(outcome, (0, 3))
     hits, n = int(right[inside].sum()), int(inside.sum())

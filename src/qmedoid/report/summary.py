@@ -17,10 +17,11 @@ from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
 from qmedoid.report.documents import ReportBaselinesDict, ReportExpectedDict, ReportModelDict, SummaryDict
 from qmedoid.report.evaluation import evaluated
-from qmedoid.report.findings import check_codes, evaluate_findings
+from qmedoid.report.findings import FINDINGS, evaluate_findings
 from qmedoid.report.parts import MOST_MEDOIDS, OUTCOMES, describe, plain_cells
 from qmedoid.report.reading import Looked, look_at_data
 from qmedoid.report.verdict import opening
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables.evaluating import without_seen
 
 FORMAT = 2
@@ -57,7 +58,10 @@ class ReportSettings:
     all_rows: bool = False
 
     def __post_init__(self) -> None:
-        check_codes(self.ignore)
+        for code in self.ignore:
+            if code not in FINDINGS:
+                near = did_you_mean(code, FINDINGS)
+                raise ParameterError(f"There is no finding {code!r}.{near} There are {', '.join(sorted(FINDINGS))}.")
 
 
 def summarize(
@@ -85,7 +89,7 @@ def summarize(
     counted, sample = looked, None if looked is None else looked.sample
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
-    shown, held_out = evaluated(model, counted, cost=settings.cost, all_rows=settings.all_rows)
+    shown, held_out = evaluated(model, counted, cost=settings.cost)
     # Rows between two thresholds that were kept have no place of their own.
     curve = None if held_out is None or held_out[2] else held_out[:2]
     about, importance = describe(model, counted, curve, with_rows=settings.rows)
