@@ -301,7 +301,7 @@ class SavedModel:
         return self.model.decision.estimated_priors(self.decide(data, on_mismatch=on_mismatch).scores)
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
+        """Write the model to a file, such as ``heart.qmedoid``; see `MedoidClassifier.save` for the parameters."""
         files = None
         if circuits:
             from qmedoid.quantum import circuit_files

@@ -268,7 +268,7 @@ def write_report(summary: Mapping[str, Any], path: str | Path, *, max_bytes: int
     if len(content) > max_bytes and "document" in shown["live"]:
         shown["live"] = {
             "absent": f"The live model was left out: with it the page would have {len(content) / 1e6:.1f} MB, and "
-            f"{max_bytes / 1e6:.1f} MB are allowed (--max-size). 'qmedoid export' writes it to a file."
+            f"{max_bytes / 1e6:.1f} MB are allowed. 'qmedoid export' writes it to a file."
         }
         content = render(shown).encode()
     with atomic_file(output) as file:

@@ -22,7 +22,6 @@ MISSING = ("", *_MISSING_TEXTS.split())
 """Cells that stand for a missing value."""
 BATCH_ROWS = 1 << 16
 DECIMAL = b"qmedoid.decimal"
-GROUPED = b"qmedoid.grouped"
 """Where a table that was read from texts says which decimal sign they have."""
 
 
@@ -243,7 +242,7 @@ def _plain(table: pa.Table, *, is_new: bool = False) -> pa.Table:
             column = pa.chunked_array([in_plain_type(chunk) for chunk in column.chunks], kind)
         columns[place] = column
     # What a file showed of its decimal sign, or left open, goes with the table.
-    kept = {name: value for name, value in (table.schema.metadata or {}).items() if name in (DECIMAL, GROUPED)}
+    kept = {name: value for name, value in (table.schema.metadata or {}).items() if name == DECIMAL}
     return pa.Table.from_arrays(columns, names=table.column_names, metadata=kept or None)
 
 

@@ -1,6 +1,5 @@
 """What the columns of a table are: numbers, categories, truth values, dates, or nothing to learn from."""
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, GROUPED, number_blocks, shortened
+from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened
 from qmedoid.tables.roles import (
     Role,
     Sentinels,
@@ -101,10 +100,7 @@ def infer_columns(
     roles = roles or {}
     if decimal is None and (shown := (table.schema.metadata or {}).get(DECIMAL)) is not None:
         decimal = shown.decode()
-    grouped = grouped_columns(table)
-    # Of what roles say something, and of numbers with points that may part thousands, there is something to look at.
-    guessed = [name for name in table.column_names if not (name in skip or name in roles or name in grouped)]
-    plain = _plain_columns(table, guessed)
+    plain = _plain_columns(table, [name for name in table.column_names if not (name in skip or name in roles)])
     for name in table.column_names:
         if name in plain:
             columns.append(plain[name])
@@ -120,8 +116,6 @@ def infer_columns(
             continue
         column, note = found
         columns.append(column)
-        if name in grouped and column.kind == "number" and decimal != ".":
-            note = "; ".join([grouped_note(name, grouped[name]), *([note] if note else [])])
         if note:
             notes[name] = note
     return Inferred(tuple(columns), left_out, notes, _sentinels(table, columns, n_rows))
@@ -418,22 +412,6 @@ def _if_nearly(n_different: int, n_given: int, what: str) -> list[str]:
         return []
     count = f"{n_different:,} different {what}s in {n_given:,} cells"
     return [f"{count}: it may name rows, and is better ignored if it does"]
-
-
-def grouped_note(name: str, example: str) -> str:
-    """What is said about a column that is read with a decimal point all the same."""
-    return (
-        f"column {name!r} is read as numbers with a decimal point: {example!r} is {float(example):g}, not "
-        f"{example.replace('.', '')}; every cell has three digits after its point, which may part thousands: "
-        "--decimal , reads it so, --decimal . says that it is a decimal point (decimal=',' or '.' in Python)"
-    )
-
-
-def grouped_columns(table: pa.Table) -> dict[str, str]:
-    """The columns of floats that the table marks as such, with a cell of each."""
-    mark = (table.schema.metadata or {}).get(GROUPED)
-    found: dict[str, str] = {} if mark is None else json.loads(mark)
-    return found
 
 
 NUMBERS_ROWS = "it numbers the rows"
