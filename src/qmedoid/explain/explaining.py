@@ -197,10 +197,9 @@ class SimilarRows:
             made: dict[str, Any] = {
                 key: row[key] for key in ("class", "training_row", "row", "difference") if key in row
             }
-            made |= {"is_equal": False, "same": [], "close": [], "differs": []}
+            made |= {"same": [], "close": [], "differs": []}
             if row["difference"] is not None:
                 cells, columns = row["record"], self._encoded([row["record"]])
-                made["is_equal"] = all(_alike(cells.get(name), own.get(name)) for name in contract.names)
                 for name in [column["name"] for column in report["columns"][:N_DECIDING]]:
                     place = contract.names.index(name)
                     if place in self._used:

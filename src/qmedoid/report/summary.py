@@ -16,12 +16,12 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
 from qmedoid.report.documents import ReportBaselinesDict, ReportExpectedDict, ReportModelDict, SummaryDict
-from qmedoid.report.evaluation import evaluated, held_out_rows
-from qmedoid.report.findings import check_codes, evaluate_findings
-from qmedoid.report.parts import MOST_MEDOIDS, describe, plain_cells
+from qmedoid.report.evaluation import evaluated
+from qmedoid.report.findings import FINDINGS, evaluate_findings
+from qmedoid.report.parts import MOST_MEDOIDS, OUTCOMES, describe, plain_cells
 from qmedoid.report.reading import Looked, look_at_data
-from qmedoid.report.rows import OUTCOMES, curve_squares, evaluated_rows
 from qmedoid.report.verdict import opening
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables.evaluating import without_seen
 
 FORMAT = 2
@@ -58,7 +58,10 @@ class ReportSettings:
     all_rows: bool = False
 
     def __post_init__(self) -> None:
-        check_codes(self.ignore)
+        for code in self.ignore:
+            if code not in FINDINGS:
+                near = did_you_mean(code, FINDINGS)
+                raise ParameterError(f"There is no finding {code!r}.{near} There are {', '.join(sorted(FINDINGS))}.")
 
 
 def summarize(
@@ -83,18 +86,16 @@ def summarize(
         What layers above found, in the form of the summary.
     """
     names, settings = names or {}, settings or ReportSettings()
-    counted = looked
+    counted, sample = looked, None if looked is None else looked.sample
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
-    held_out, sample = held_out_rows(model), None if looked is None else looked.sample
-    about, importance = describe(model, sample, with_rows=settings.rows)
-    squares, errors, slices = evaluated_rows(model, counted, importance, with_rows=settings.rows)
+    shown, held_out = evaluated(model, counted, cost=settings.cost)
+    # Rows between two thresholds that were kept have no place of their own.
+    curve = None if held_out is None or held_out[2] else held_out[:2]
+    about, importance = describe(model, counted, curve, with_rows=settings.rows)
     holds = _holds(model, settings)
-    if counted is not None:
-        if settings.rows and squares is not None:
-            holds += f" It also holds cells of {len(squares['rank']):,} rows of the table, one for each square."
-    elif held_out is not None and not held_out[2]:
-        squares = curve_squares(model, *held_out[:2])
+    if counted is not None and settings.rows and about["squares"] is not None:
+        holds += f" It also holds cells of {len(about['squares']['rank']):,} rows of the table, one for each square."
     point = model.decision.operating
     expected: ReportExpectedDict | None = None
     if point is not None and point.counts is not None and point.prevalence is None:
@@ -113,12 +114,9 @@ def summarize(
         },
         "model": _fitted(model, settings, holds),
         **about,
-        **evaluated(model, counted, held_out, cost=settings.cost, all_rows=settings.all_rows),
+        **shown,
         "baselines": baselines,
         "stability": None if stability is None else dict(stability),
-        "squares": squares,
-        "errors": errors,
-        "slices": slices,
         "expected": expected,
     }
     made: dict[str, Any] = {**summary}
