@@ -123,25 +123,15 @@ def _error(properties: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Pack:
-    """Several copies of a circuit in one, with open angles.
+    """Several copies of a circuit in one, with open angles."""
 
-    Attributes
-    ----------
-    circuit : as it runs; copy i is measured into the bits from i · n_bits on of ``outcome``
-    n_copies, n_angles : copies, and open angles of each
-    order : which of the ``n_copies * n_angles`` angles, copy by copy, each parameter of the circuit is
-    qubits : the device's qubits that each copy uses; empty where there is no device
-    shrink : how much of an overlap noise leaves, about, by the error rates that the device reports, (n_copies,)
-    n_bits : bits that each copy is measured into
-    """
-
-    circuit: QuantumCircuit
+    circuit: QuantumCircuit  # copy i is measured into the bits from i · n_bits on of ``outcome``
     n_copies: int
-    n_angles: int
-    order: Codes
-    qubits: tuple[tuple[int, ...], ...] = ()
-    shrink: Array = field(default_factory=lambda: np.ones(0))
-    n_bits: int = 1
+    n_angles: int  # open angles of each copy
+    order: Codes  # which angle, copy by copy, each parameter of the circuit is
+    qubits: tuple[tuple[int, ...], ...] = ()  # of each copy; empty where there is no device
+    shrink: Array = field(default_factory=lambda: np.ones(0))  # of an overlap, what noise leaves, about, (n_copies,)
+    n_bits: int = 1  # that each copy is measured into
 
     @cached_property
     def two_qubit_gates(self) -> int:

@@ -108,26 +108,16 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CircuitBatch:
-    """Circuits of one pack that run with the same number of shots, and what each of their copies tests.
-
-    Attributes
-    ----------
-    pack : Pack
-    angles : copy by copy, (circuits, n_copies * n_angles)
-    shots : int
-    shape : place of the pack among those of a plan
-    tests : number of the test of each copy among those of its shape, (circuits, n_copies); −1 where a copy is not used,
-        or tests a known pair
-    known : exact overlaps of known pairs, (circuits * n_copies,), or what K observables are in known states, with a
-        second axis; None for circuits of tests
-    """
+    """Circuits of one pack that run with the same number of shots, and what each of their copies tests."""
 
     pack: Pack
-    angles: Array
+    angles: Array  # copy by copy, (circuits, n_copies * n_angles)
     shots: int
-    shape: int = 0
-    tests: Codes = field(default_factory=lambda: np.zeros((0, 0), dtype=np.intp))
-    known: Array | None = None
+    shape: int = 0  # position of the pack among those of a plan
+    tests: Codes = field(
+        default_factory=lambda: np.zeros((0, 0), dtype=np.intp)
+    )  # number of each copy's test, (circuits, n_copies), or −1
+    known: Array | None = None  # exact overlaps of known pairs, (circuits * n_copies,), or what K observables are
 
     def can_have(self, counts: Counts) -> bool:
         """Whether counts are those that the circuits can have."""
