@@ -13,14 +13,7 @@ from samplers import CountingSampler
 from scipy import stats
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.geometry.overlap import (
-    ANGLE_KINDS,
-    SwapTestFunction,
-    compact_swap_test,
-    from_overlap,
-    row_norms,
-    sample_overlap,
-)
+from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test, sample_overlap
 from qmedoid.quantum import SamplerSwapTest, StatevectorSwapTest
 
 # Unit vectors with cosine 1/5, so s = 0.4 and p0 = 0.7: four standard deviations from the clip at 100 shots.
@@ -45,23 +38,21 @@ def with_zero_rows(seed=0):
 # --- exact ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("angle", ANGLE_KINDS)
-def test_statevector_gives_the_closed_form(angle):
+def test_statevector_gives_the_closed_form():
     rng = np.random.default_rng(4)
     X, Y = rng.normal(size=(4, 6)), rng.normal(size=(3, 6))
-    circuit, closed = StatevectorSwapTest(angle=angle)(X, Y), compact_swap_test(X, Y, angle=angle)
+    circuit, closed = StatevectorSwapTest()(X, Y), compact_swap_test(X, Y)
     # Random vectors in general position: neither s nor the cosine is near an end, so errors stay of the order 1e-15.
     for got, want in zip(circuit, closed, strict=True):
         assert got.shape == (4, 3)
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
-@pytest.mark.parametrize("angle", ANGLE_KINDS)
 @pytest.mark.parametrize("kind", ["statevector", "sampler"])
-def test_pairs_with_a_zero_vector_take_the_classical_values(kind, angle):
+def test_pairs_with_a_zero_vector_take_the_classical_values(kind):
     X, Y = with_zero_rows()
-    backend = StatevectorSwapTest(angle) if kind == "statevector" else SamplerSwapTest(shots=50, seed=1, angle=angle)
-    closed = compact_swap_test(X, Y, angle=angle)
+    backend = StatevectorSwapTest() if kind == "statevector" else SamplerSwapTest(shots=50, seed=1)
+    closed = compact_swap_test(X, Y)
     zero = ~(X.any(axis=1)[:, None] & Y.any(axis=1)[None, :])
     assert zero.sum() == 5
     for got, want in zip(backend(X, Y), closed, strict=True):
@@ -112,17 +103,6 @@ def test_generator_goes_on_from_call_to_call():
     np.testing.assert_array_equal(np.concatenate([first.overlap, second.overlap]), whole)
 
 
-@pytest.mark.parametrize("angle", ANGLE_KINDS)
-def test_distance_and_angle_follow_from_the_measured_overlap(angle):
-    rng = np.random.default_rng(7)
-    X, Y = rng.normal(size=(2, 5)), rng.normal(size=(3, 5))
-    drawn = SamplerSwapTest(shots=64, seed=2, angle=angle)(X, Y)
-    want = from_overlap(drawn.overlap, row_norms(X), row_norms(Y), angle=angle)
-    for a, b in zip(drawn, want, strict=True):
-        np.testing.assert_array_equal(a, b)
-    np.testing.assert_array_equal(drawn.overlap * 32, np.round(drawn.overlap * 32))
-
-
 def test_jobs_hold_a_number_of_pairs():
     sampler = CountingSampler()
     SamplerSwapTest(sampler=sampler, shots=10, circuits_per_job=3)(*with_zero_rows(1))
@@ -153,10 +133,7 @@ def test_counts_that_are_no_positive_whole_number(name, value):
         SamplerSwapTest(seed=0, **{name: value})
 
 
-def test_unknown_angle_and_circuit():
-    for make in (StatevectorSwapTest, lambda angle: SamplerSwapTest(seed=0, angle=angle)):
-        with pytest.raises(ParameterError, match=r"must be 'true' or 'printed'\. Got 'cosine' instead"):
-            make("cosine")
+def test_unknown_circuit():
     with pytest.raises(ParameterError, match="'circuit' parameter must be one of"):
         SamplerSwapTest(circuit="swap", seed=1)
 

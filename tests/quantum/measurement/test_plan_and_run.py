@@ -49,7 +49,7 @@ class CountedShots:
 def test_circuits_jobs_and_shots_are_those_that_were_planned(settings):
     sampler = CountedShots()
     plan = toy_plan(Device(sampler=sampler, n_qubits=7), **{"shots": 50} | settings)
-    plan.summary(), plan.expected_errors, plan.columns()
+    plan.summary(), plan.expected_errors
     assert sampler.jobs == []  # nothing runs before it is asked for
     told = []
     result = plan.run(on_job=lambda done, total: told.append((done, total)))

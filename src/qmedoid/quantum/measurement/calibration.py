@@ -160,7 +160,9 @@ def expected_estimates(
     by_shots = slope**2 * share * (1.0 - share) / shots
     if known is None:
         return Estimates(raw, np.sqrt(by_shots + guess.excess**2), by_shots, raw, positions)
-    lines = _expected_lines(guess, *known)
+    readings, known_exact = known
+    readings = replace(readings, overlaps=guess.at(known_exact, readings.positions))
+    lines = fit_lines(readings, known_exact, len(guess.slopes), guess.excess**2)
     return _with_errors(exact if lines.used else raw, raw, by_shots, positions, lines, directions)
 
 
@@ -200,29 +202,22 @@ def guessed_lines(shrink: Array, at_noise: float, n_qubits: int) -> Lines:
     return Lines((1.0 - shrink) * at_noise, shrink, nothing, excess, True, 0, changed)
 
 
-def _expected_lines(guess: Lines, readings: Readings, exact: Array) -> Lines:
-    """Lines that known pairs are expected to show, by their exact overlaps; those of the readings do not matter."""
-    positions, n_positions = readings.positions, len(guess.slopes)
-    readings, scatter = replace(readings, overlaps=guess.at(exact, positions)), guess.excess**2
-    fit, by_position = _fit(readings, exact, np.zeros_like(positions), 1, scatter), False
-    if n_positions > 1 and _tell_lines(exact, positions, n_positions):
-        many = _fit(readings, exact, positions, n_positions, scatter)
-        by_position = _gain_by_chance(fit, many) < _SIGNIFICANT
-        fit = many if by_position else fit
-    return _lines(fit, by_position, n_positions, scatter)
+def fit_lines(readings: Readings, exact: Array, n_positions: int, scatter: float | None = None) -> Lines:
+    """Fit r = a + b·s to known pairs, by weighted least squares; a variance beyond the shots may be known."""
+    everywhere, by_position = np.zeros(len(exact), dtype=np.intp), False
 
+    def fitted(place: Codes, n_lines: int) -> tuple[Fitted, float]:
+        if scatter is None:
+            return _with_scatter(readings, exact, place, n_lines)
+        return _fit(readings, exact, place, n_lines, scatter), scatter
 
-def fit_lines(readings: Readings, exact: Array, n_positions: int) -> Lines:
-    """Fit r = a + b·s to known pairs, by weighted least squares."""
-    everywhere = np.zeros(len(exact), dtype=np.intp)
-    fit, by_position, scatter = None, False, 0.0
     if n_positions > 1 and _tell_lines(exact, readings.positions, n_positions):
         # What scatters beyond the shots scatters about every line, and is no reason for many.
-        fit, scatter = _with_scatter(readings, exact, readings.positions, n_positions)
-        by_position = _gain_by_chance(_fit(readings, exact, everywhere, 1, scatter), fit) < _SIGNIFICANT
-    if fit is None or not by_position:
-        fit, scatter = _with_scatter(readings, exact, everywhere, 1)
-    return _lines(fit, by_position, n_positions, scatter)
+        fit, beyond = fitted(readings.positions, n_positions)
+        by_position = _gain_by_chance(_fit(readings, exact, everywhere, 1, beyond), fit) < _SIGNIFICANT
+    if not by_position:
+        fit, beyond = fitted(everywhere, 1)
+    return _lines(fit, by_position, n_positions, beyond)
 
 
 def _lines(fit: Fitted, by_position: bool, n_positions: int, scatter: float) -> Lines:
