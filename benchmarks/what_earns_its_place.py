@@ -49,11 +49,6 @@ def _unless(name: str) -> Any:
     return lambda what, expected=0.0: what != name and is_time_for(what, expected)
 
 
-def _of_ridge(ridge: Any) -> tuple[Any, Any, Any]:
-    """Weights, intercepts and leave-one-out outputs as the ridge regression has them."""
-    return ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
-
-
 def changes() -> dict[str, Change]:
     """The changes by name."""
     from qmedoid.methods.comparisons.growing import BoostingSettings
@@ -72,7 +67,6 @@ def changes() -> dict[str, Change]:
     no_part = (("qmedoid.estimators.sum.fit_neighbors", lambda *_: None),)
     neither = (*no_term, *no_part)
     no_multinomial = (("qmedoid.methods.evidence.bag.is_likelier", lambda *_: False),)
-    no_logistic = (("qmedoid.methods.evidence.bag._logistic", lambda ridge, *_: _of_ridge(ridge)),)
     return {
         "trees by scikit-learn": Change(histogram, (*MIDDLE[:8], "heart", "waveform_40", "optdigits"), 4_000, 1),
         "trees by scikit-learn, 15,000 rows": Change(histogram, ("magic", "adult", "electricity", "letter"), 15_000, 1),
@@ -83,9 +77,8 @@ def changes() -> dict[str, Change]:
         "no neighbors part": Change(no_part, MIDDLE, 4_000, 5),
         "no neighbors part, 14,000 rows": Change(no_part, LARGE, 14_000, 2),
         "no neighbors": Change(neither, MIDDLE, 4_000, 5),
+        # "no logistic refit" was measured the same way, by the default and by evidence alone, and then deleted.
         "no multinomial refit": Change(no_multinomial, ("car", *MANY_CLASSES), 4_000, 3),
-        "no logistic refit": Change(no_logistic, (*MIDDLE[:9], "heart"), 4_000, 3),
-        "no logistic refit, 250 rows": Change(no_logistic, SMALL, 250, 5),
     }
 
 

@@ -62,9 +62,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "cat decisions.bad-rows.csv",
     ),
     "evaluate": ("qmedoid evaluate heart.qmedoid new.csv",),
-    "evaluate_bad_rows": (
-        "qmedoid evaluate heart.qmedoid spoilt.csv --on-bad-row skip --bad-rows left-out.csv | head -3",
-    ),
+    "evaluate_bad_rows": ("qmedoid evaluate heart.qmedoid spoilt.csv --on-bad-row skip | head -2",),
     "budgets": (
         "qmedoid evaluate heart.qmedoid new.csv --budgets 10,50,25% | tail -8",
         "qmedoid inspect heart.qmedoid --budgets 10,50,25%",
@@ -149,7 +147,7 @@ RARE_SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid fit past.csv --target Class --ignore Time --alert-rate 0.04 --test 0 -o card.qmedoid",
         "qmedoid score card.qmedoid later.csv -o alerts.csv",
     ),
-    "why": ("qmedoid explain card.qmedoid later.csv --row 206 --verbose | sed '/^The record/,/^└/d'",),
+    "why": ("qmedoid explain card.qmedoid later.csv --row 206 --verbose",),
     "shifted": (
         "awk -F, 'NR == 1 || $31 == 1 || NR % 10 == 0' later.csv > fewer.csv",
         "qmedoid score card.qmedoid fewer.csv -o alerts.csv",

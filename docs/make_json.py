@@ -1,4 +1,4 @@
-"""Makes the page of the JSON documents that commands print, from their schemas (`qmedoid.cli.schema`).
+"""Makes the page of the JSON documents that commands print, from their schemas (`qmedoid.cli.documents`).
 
 ``python docs/make_json.py`` writes the tables into ``json.md``; with ``--check`` it writes nothing and fails when the
 page differs from what would be written.
@@ -11,7 +11,7 @@ from typing import Any
 
 from marked_sections import table, write_or_check
 
-from qmedoid.cli.schema import names, schema_of
+from qmedoid.cli.documents import names, schema_of
 
 PAGE = Path(__file__).parent / "json.md"
 _DEFS = "#/$defs/"

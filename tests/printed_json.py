@@ -5,7 +5,7 @@ from functools import cache
 
 from jsonschema import Draft202012Validator
 
-from qmedoid.cli.schema import names, schema_of
+from qmedoid.cli.documents import names, schema_of
 
 
 @cache

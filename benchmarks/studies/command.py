@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from benchmarks.studies.cells import Cell, Result, cell_folder
 from benchmarks.studies.document import Document, Table, check_folder, check_replaceable, write_report
@@ -13,7 +12,7 @@ from benchmarks.studies.report import PAPER_TABLES, make_report, require_extras
 from benchmarks.studies.results import StudyResults
 from benchmarks.studies.runner import Study, find_done, run_cells
 from qmedoid.cli.documents import ReproduceDict, StudyTableDict
-from qmedoid.cli.output import grid, keeps, plain_console, print_json, progress_bar, tell
+from qmedoid.cli.output import grid, keeps, print_json, progress_bar, show, tell
 
 Experiment = tuple[Study, Sequence[Cell], Callable[[StudyResults, str], Document], Sequence[str]]
 """What is run again: its cells, the document that their results make, and the tables of it that are printed."""
@@ -80,12 +79,10 @@ def reproduce(
         }
         print_json(printed)
         return
-    console = plain_console()
     for table in document.tables:
         if table.name in shown:
-            print_table(console, table)
-    for finding in document.findings:
-        console.print(f"• {finding}")
+            print_table(table)
+    show(*(f"• {finding}" for finding in document.findings))
     tell(f"{len(written)} files written to {output}; open {output / 'index.html'}.")
 
 
@@ -115,7 +112,7 @@ def _run_left(study: Study, cells: Sequence[Cell], folder: Path | None, jobs: in
         return run_cells(study, cells, folder, jobs=jobs, report=report)
 
 
-def print_table(console: Any, table: Table) -> None:
+def print_table(table: Table) -> None:
     """Print a table; means and their errors share a column."""
 
     def text(row: int, place: int) -> str:
@@ -126,8 +123,5 @@ def print_table(console: Any, table: Table) -> None:
     shown = [place for place, column in enumerate(table.columns) if not column.is_error]
     rows = [[text(row, place) for place in shown] for row in range(len(table.rows))]
     words = [number for number, place in enumerate(shown) if all(isinstance(row[place], str) for row in table.rows)]
-    console.print(table.title)
-    console.print(grid([table.labels[place] for place in shown], rows, left=words))
-    if table.note:
-        console.print(table.note)
-    console.print()
+    note = [table.note] if table.note else []
+    show(table.title, grid([table.labels[place] for place in shown], rows, left=words), *note, "")

@@ -11,8 +11,7 @@ from markupsafe import Markup
 
 from benchmarks.studies.document import Picture
 from qmedoid.arrays import Array, Codes
-from qmedoid.markup.charts import Axis, Point, area_path, axes, line, line_path, picture, short, spanning, text
-from qmedoid.markup.html import element
+from qmedoid.markup.charts import Axis, Point, area_path, axes, element, line, line_path, picture, short, spanning, text
 
 Role = Literal["ours", "printed", "baseline"]
 """Whose figures: ours, ours as the paper prints the method, or those of another method."""

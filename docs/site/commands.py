@@ -5,47 +5,50 @@ from typing import Any
 
 from typer.main import get_command
 
-from qmedoid.cli.app import EXIT_CODES, app, load_command, meaning, panels, short, spelled, usage
+from qmedoid.cli.app import COMMANDS, EXIT_CODES, app, load_command
 
 
 def markdown() -> str:
     """A section for each command: how it is called, what it does, its arguments and options, and examples."""
     program = get_command(app)
-    own = _table("option", ((spelled(one), one.help) for one in program.params))
-    codes = _table("exit code", ((str(code), text) for code, text in EXIT_CODES.items()))
-    lines = [program.help or "", "", *_overview(program), *own, "## Exit codes", "", *codes]
-    return "\n".join([*lines, *(line for name, command in _commands(program) for line in _section(name, command))])
+    lines = [program.help or "", ""]
+    for group, commands in COMMANDS.items():
+        listed = [f"- [{name}](#{name.replace(' ', '-')}): {about}" for name, (_, about) in commands.items()]
+        lines += [f"**{group}**", "", *listed, ""]
+    lines += _table("option", ((_spelled(one), one.help) for one in program.params))
+    lines += ["## Exit codes", "", *_table("exit code", ((str(code), text) for code, text in EXIT_CODES.items()))]
+    return "\n".join([*lines, *(line for group in COMMANDS.values() for name in group for line in _section(name))])
 
 
-def _overview(program: Any) -> Iterator[str]:
-    """The commands in their groups."""
-    shown: dict[str, list[str]] = {}
-    for name, command in program.commands.items():
-        line = f"[{name}](#{name.replace(' ', '-')})" if not hasattr(command, "commands") else f"`{name}`"
-        shown.setdefault(command.rich_help_panel, []).append(f"- {line}: {short(command)}")
-    for group, lines in shown.items():
-        yield from [f"**{group}**", "", *lines, ""]
-
-
-def _commands(group: Any, before: str = "qmedoid") -> Iterator[tuple[str, Any]]:
-    """All commands by their full names, those of a group in its place."""
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from _commands(command, f"{before} {name}")
-        else:
-            full = f"{before} {name}"
-            yield full, load_command(full.removeprefix("qmedoid "))
-
-
-def _section(name: str, command: Any) -> Iterator[str]:
-    context = command.make_context(name, [], resilient_parsing=True)
-    yield from [f"## {name.removeprefix('qmedoid ')}", "", command.help, ""]
+def _section(name: str) -> Iterator[str]:
+    command = load_command(name)
+    context = command.make_context(f"qmedoid {name}", [], resilient_parsing=True)
+    usage = command.get_usage(context).removeprefix("Usage: ")
     examples = vars(command.callback)["examples"]
-    yield from ["```text", " ".join([name, *usage(command)]), "```", "", "```bash", *examples, "```", ""]
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    yield from _table("argument", ((one.metavar, meaning(one, context)) for one in arguments))
-    for title, options in panels(command, context).items():
-        yield from _table(title, ((spelled(one), meaning(one, context)) for one in options))
+    yield from [f"## {name}", "", command.help, "", "```text", usage, "```", "", "```bash", *examples, "```", ""]
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for one in command.get_params(context):
+        is_argument = one.param_type_name == "argument"
+        panel = "argument" if is_argument else getattr(one, "rich_help_panel", None) or "option"
+        panels.setdefault(panel, []).append((one.metavar if is_argument else _spelled(one), _meaning(one, context)))
+    for title, rows in panels.items():
+        yield from _table(title, rows)
+
+
+def _spelled(option: Any) -> str:
+    """How an option is written: its names and what it takes."""
+    names = ", ".join(sorted([*option.opts, *option.secondary_opts], key=len))
+    return names if option.is_flag else f"{names} {option.metavar}"
+
+
+def _meaning(parameter: Any, context: Any) -> str:
+    """What an option or argument means, with its default."""
+    default, text = parameter.get_default(context, call=False), parameter.help or ""
+    if parameter.required and parameter.param_type_name == "option":
+        return f"{text} Required."
+    if isinstance(default, bool):
+        return f"{text} Default: yes." if default else text
+    return text if default in (None, ()) else f"{text} Default: {default}."
 
 
 def _table(title: str, rows: Any) -> list[str]:

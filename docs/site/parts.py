@@ -29,7 +29,7 @@ WORDS = {
     "docs/how-to/export": "SQL; ONNX; JavaScript",
     "docs/how-to/engines": "Spark; Ray; DuckDB; Polars",
     "docs/how-to/other-frequencies": "prior shift; label shift; prevalence",
-    "docs/how-to/files": "missing values; categorical; dates; Excel",
+    "docs/how-to/files": "missing values; categorical; dates",
     "docs/how-to/beyond-memory": "Dask; out-of-core; large data",
     "docs/saved-models": "feature importance; save; load; privacy; pickle",
     "docs/quality": "benchmark; CatBoost; LightGBM; accuracy",

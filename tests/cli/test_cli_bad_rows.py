@@ -51,10 +51,6 @@ def test_skipped_rows_are_in_a_file_next_to_the_results(cli, two, broken, tmp_pa
         ("score", ("-o", "OUT", "--on-bad-row", "skip", "--bad-rows", "OTHER"), "--force"),
         ("score", ("-o", "OUT", "--on-bad-row", "drop"), "drop"),
         ("score", ("-o", "OUT", "--add", "prices"), "must be among"),
-        ("evaluate", ("--bad-rows", "ASIDE"), "give both"),
-        ("evaluate", ("--on-bad-row", "skip", "--bad-rows", "-"), "must be a file"),
-        ("evaluate", ("--on-bad-row", "skip", "--bad-rows", "TABLE"), "is the table itself"),
-        ("evaluate", ("--on-bad-row", "skip", "--bad-rows", "OTHER"), "--force"),
         ("evaluate", ("--on-bad-row", "flag"), "flag"),
     ],
 )
@@ -74,24 +70,18 @@ def test_evaluation_leaves_out_what_it_cannot_read(cli, two, broken, tmp_path):
     wanted = cli.ok("evaluate", two.model, good, "--json", "--all-rows").json
     outcome = cli.ok("evaluate", two.model, broken, "--on-bad-row", "skip", "--json", "--all-rows")
     found = outcome.json
-    assert (found["rows"], found["bad_rows"], found["bad_rows_file"]) == (88, 2, None)
-    assert (wanted["bad_rows"], wanted["bad_rows_file"]) == (0, None)
+    assert (found["rows"], found["bad_rows"], wanted["bad_rows"]) == (88, 2, 0)
     # The classes belong to the rows that are left: all figures are those of the table without the bad rows.
     for key in ("confusion", "accuracy", "log_loss", "seen", "left_out", "classes"):
         assert found[key] == wanted[key], key
     words = f"2 rows that could not be read, the first at line 5 of {broken}: x1: 'abc' is no number"
-    assert any(words in one and "--bad-rows FILE" in one for one in found["notes"]), found["notes"]
-    aside = tmp_path / "aside.csv"
-    told = cli.ok("evaluate", two.model, broken, "--on-bad-row", "skip", "--bad-rows", aside)
-    assert f"written to {aside}" in told.err
-    assert (cells(aside)["line"], cells(aside)["record"][1]) == (["5", "7"], "005")
+    assert any(words in one for one in found["notes"]), found["notes"]
 
 
 def test_evaluation_of_bad_rows_alone_is_refused(cli, two, tmp_path):
     lines = two.file.read_text().splitlines()
-    file, aside = tmp_path / "t.csv", tmp_path / "aside.csv"
+    file = tmp_path / "t.csv"
     file.write_text("\n".join([lines[0], "005", "006"]) + "\n")
-    outcome = cli("evaluate", two.model, file, "--on-bad-row", "skip", "--bad-rows", aside)
+    outcome = cli("evaluate", two.model, file, "--on-bad-row", "skip")
     assert outcome.code == 3
     assert "None of the 2 rows could be read" in outcome.err
-    assert not aside.exists()

@@ -54,14 +54,6 @@ def test_check_and_fit_never_disagree(cli, tmp_path, seed, ending):
     assert notes == [column["note"] for column in report["columns"] if column["note"]]
 
 
-def test_report_counts_classes_and_names_kinds(cli, two):
-    report = check(cli, two.file, "--target", "y")
-    assert report["classes"] == [{"class": "no", "rows": 45}, {"class": "yes", "rows": 45}]
-    assert [column["kind"] for column in report["columns"]] == [None, "number", "number", "category", "boolean", "date"]
-    assert codes(report) == {("identifier", "id"), ("time", "day")}
-    assert report["problems"] == 0
-
-
 def test_text_tells_the_same(cli, two):
     report = check(cli, two.file, "--target", "y")
     printed = cli.ok("check", two.file, "--target", "y").out
@@ -168,15 +160,6 @@ def test_strict_fails_where_there_are_problems_alone(cli, two, tmp_path):
     assert cli("check", file, "--target", "y", "--strict", *roles).code == 0
 
 
-def test_samples_are_stated(monkeypatch, cli, two):
-    report = check(cli, two.file, "--target", "y", "--max-rows", "40")
-    assert report["rows"] == 40
-    assert "a random sample of 40" in report["notes"][0]
-    monkeypatch.setattr("qmedoid.tables.checking.SAMPLE_ROWS", 60)
-    assert check(cli, two.file, "--target", "y")["judged_rows"] == 60
-    assert "60 of the 90 rows" in cli.ok("check", two.file, "--target", "y").out
-
-
 def test_roles_by_options_and_by_file_are_the_same_model(cli, tmp_path):
     file = write(strange_table(0), tmp_path / "t.csv")
     (tmp_path / "roles.toml").write_text('zip = "category"\nid = "keep"\nwords = "ignore"\n')
@@ -193,15 +176,6 @@ def test_roles_by_options_and_by_file_are_the_same_model(cli, tmp_path):
     # Numbers of another file are the same levels: no level is new.
     write(strange_table(0).set_column(7, "zip", pa.array(strange_table(0)["zip"].to_pylist(), pa.float64())), file)
     assert "unseen" not in cli.ok("score", tmp_path / "a", file, "-o", tmp_path / "c.csv").err
-
-
-def test_what_is_left_out_is_noted_with_the_way_to_keep_it(cli, tmp_path):
-    file = write(small_table().append_column("visit id", pa.array(7 * np.arange(90))), tmp_path / "t.csv")
-    fit = ("fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never")
-    printed = cli.ok(*fit).err
-    assert "column 'visit id' was left out: " in printed
-    assert "(--keep 'visit id' keeps it)" in printed
-    assert "visit id" not in cli.ok(*fit, "--keep", "visit id").err
 
 
 @pytest.mark.parametrize("command", ["check", "fit", "stability"])
@@ -221,11 +195,3 @@ def test_roles_that_cannot_be_are_refused_by_every_command(cli, two, tmp_path, c
     assert outcome.code == code
     assert words in outcome.err
     assert outcome.err.count("error: ") == 1
-
-
-def test_time_column_has_no_other_role(cli, two, tmp_path):
-    outcome = cli("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "day", "--keep", "day")
-    assert (outcome.code, "orders the rows" in outcome.err) == (2, True)
-    cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "day", "--date", "day",
-           "--refine", "never")  # fmt: skip
-    assert qmedoid.load(tmp_path / "m").model.contract.left_out["day"] == "it orders the rows in time"

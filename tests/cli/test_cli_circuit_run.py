@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("qiskit_aer", reason="needs the extra quantum")
 
 from small_tables import small_table, write
-from tests.quantum.devices.runtime_standin import StandinBackend, StandinSampler, StandinService
 
 import qmedoid
 from qmedoid import EvidenceClassifier
@@ -46,12 +45,9 @@ def sent(monkeypatch):
     return patched(monkeypatch)
 
 
-def test_plan_says_what_python_says_and_runs_nothing(cli, two, small, sent, tmp_path):
+def test_plan_says_what_python_says_and_runs_nothing(cli, two, small, sent):
     printed = cli.ok("circuit", "plan", small, two.file, *QUICK, "--json").json
-    dry = cli.ok("circuit", "run", small, two.file, *QUICK, "--json", "-o", tmp_path / "run", "--dry-run").json
-    assert dry["plan"] == printed["plan"]
-    assert dry["result"] is dry["output"] is None
-    assert list(tmp_path.iterdir()) == sent == []
+    assert sent == []
     plan = qmedoid.load(small).measurement_plan(two.table.slice(0, 3), shots=16, n_qubits=8, circuits_per_job=2)
     assert printed["plan"] == json.loads(json.dumps(plan.summary()))
     expected = printed["plan"]["expected"]
@@ -164,31 +160,6 @@ def test_run_that_was_stopped_says_so_and_goes_on(cli, two, small, monkeypatch, 
     assert found["result"] == whole["result"]
     for name in ("records.csv", "summary.json"):
         assert found["files"][name] == whole["files"][name]
-
-
-def test_device_of_a_service_by_its_name(cli, two, small, monkeypatch, tmp_path):
-    """A run whose process died goes on: its jobs are fetched by the name of the device."""
-    service = StandinService(tmp_path / "service")
-    backend = StandinBackend(service)
-
-    class Killed(BaseException):
-        pass
-
-    def dies(job):
-        if job.job_id() == "job0001":
-            raise Killed
-
-    monkeypatch.setattr("qmedoid.quantum.devices.device._backend_named", {"standin": backend}.__getitem__)
-    sampler = StandinSampler(backend, dies)
-    monkeypatch.setattr("qmedoid.quantum.devices.device._runtime_sampler", lambda _: sampler)
-    call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK, "--backend", "standin")
-    with pytest.raises(Killed):
-        cli(*call)
-    assert len(service.submissions) == 2
-    sampler.on_submitted = None
-    printed = cli.ok(*call, "--json").json
-    assert printed["where"] == "device of a service"
-    assert len({*service.submissions}) == len(service.submissions) == printed["plan"]["jobs"]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Columns and shares of a fit on the command line: groups, weights, missing values, and percentages."""
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 import typer
@@ -54,24 +53,6 @@ def test_group_column_is_no_feature_and_keeps_its_rows_together(cli, grouped, tm
     assert cli.ok(*stability, "--json").json["rows"] == 90
 
 
-def test_group_column_that_is_absent_or_has_holes_is_refused(cli, grouped, tmp_path):
-    command = ["fit", grouped["customers"], "--target", "y", "-o", tmp_path / "m", "--group-column"]
-    assert "no column 'nobody'" in cli(*command, "nobody").err
-    table = small_table()
-    holes = write(table.append_column("who", pa.array([None, *range(1, len(table))])), tmp_path / "holes.csv")
-    refused = cli("fit", holes, "--target", "y", "-o", tmp_path / "m", "--group-column", "who")
-    assert refused.code == 3
-    assert "missing in 1 rows" in refused.err
-
-
-def test_rows_held_out_by_time_that_are_known_are_told_of(cli, tmp_path):
-    table = small_table()
-    twice = pa.concat_tables([table, table]).append_column("when", pa.array(range(2 * len(table))))
-    file = write(twice.combine_chunks(), tmp_path / "times.csv")
-    told = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--time-column", "when")
-    assert "rows that are held out by time are equal to one of the training rows" in told.err
-
-
 SMALL = ("--method", "evidence", "--neighbors", "0", "--medoids", "8")
 
 
@@ -105,24 +86,6 @@ def test_weight_column_is_no_feature_and_counts_rows(cli, weighted_files, tmp_pa
     # Prediction, score and margin; medoids are numbered by their rows in each file.
     first, second = ([line.split(",")[:3] for line in lines] for lines in said)
     assert first == second
-
-
-def test_held_out_figures_say_that_they_are_not_weighted(cli, weighted_files, tmp_path):
-    found = cli.ok(
-        "fit",
-        weighted_files["plain"],
-        "--target",
-        "y",
-        "-o",
-        tmp_path / "m",
-        "--class-weight",
-        "balanced",
-        "--json",
-        *SMALL,
-    ).json
-    assert any("without weights" in note for note in found["notes"])
-    counts = found["operating"]["counts"]
-    assert abs(counts["tp"] + counts["fn"] - counts["fp"] - counts["tn"]) <= 4
 
 
 def test_weight_that_is_none_is_refused_with_its_row(cli, weighted_files, tmp_path):
@@ -186,41 +149,6 @@ def test_a_fit_is_that_of_the_table_with_empty_cells(fitted):
     assert "column 'chol': " in notes
     assert "hold 0, read as missing" in notes
     assert "may mean 'not measured'" not in notes
-
-
-def test_evaluation_explanation_and_inspection_show_what_is_read(cli, fitted, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    folder, _ = fitted
-    row = int(np.flatnonzero(pd.read_csv(folder / "raw.csv").chol == 0)[0])
-    raw, empty = (
-        (
-            cli.ok("evaluate", folder / name, folder / f"{name}.csv", "--json").json,
-            cli.ok("explain", folder / name, folder / f"{name}.csv", "--row", row, "--json").json,
-        )
-        for name in ("raw", "empty")
-    )
-    assert raw[0] == empty[0]
-    assert raw[1]["record"]["chol"] is None
-    assert all(raw[1][key] == empty[1][key] for key in ("record", "margin"))
-    columns = cli.ok("inspect", folder / "raw", "--json").json["columns"]
-    assert {one["name"]: one["missing_values"] for one in columns}["age"] == ["-9.5", "99"]
-    assert "0 read as missing" in " ".join(cli.ok("inspect", folder / "raw").out.split())
-    changed = cli.ok("diff", folder / "empty", folder / "raw", "--json").json["columns"]["changed"]
-    assert {"name": "chol", "missing_values": [[], ["0"]]} in changed
-
-
-def test_check_and_fit_find_the_value_and_name_the_option_that_reads_it(cli, fitted, tmp_path):
-    folder, _ = fitted
-    asked = (folder / "raw.csv", "--target", "y")
-    printed = cli.ok("check", *asked).out
-    assert "'chol' is 0 in " in printed
-    assert "Read it as missing: --missing chol=0 (in Python missing={'chol': [0]})" in printed
-    outcome = cli.ok("fit", *asked, "--method", "evidence", "-o", tmp_path / "model")
-    assert "'chol' is 0 in " in outcome.out + outcome.err
-    document = cli.ok("check", *asked, "--json", "--missing", "chol=0").json
-    column = next(one for one in document["columns"] if one["name"] == "chol")
-    assert column["missing"] == (pd.read_csv(folder / "raw.csv").chol == 0).sum()
-    assert not [one for one in document["findings"] if one["code"] == "sentinel" and one["columns"] == ["chol"]]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """``fit --compare`` and ``--cv``: the same rows for all methods, folds as the split has them, and the same model."""
 
 import itertools
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -81,14 +80,6 @@ def test_text_marks_the_best_and_says_who_wins(cli, file, tmp_path, monkeypatch)
     monkeypatch.setattr(comparison, "BASELINES", {"oracle": lambda *_: clairvoyant})
     said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare").out
     assert "A plain baseline wins: the log-loss of oracle is lower than ours" in said
-
-
-def test_a_package_that_is_not_here_is_named_with_its_extra(cli, file, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "lightgbm", None)
-    monkeypatch.setattr(comparison, "BASELINES", {"LightGBM": comparison.BASELINES["LightGBM"]})
-    printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare", "--json").json
-    assert [one["name"] for one in printed["comparison"]["methods"]] == ["qmedoid"]
-    assert any("pip install 'qmedoid[baselines]'" in note for note in printed["notes"])
 
 
 @pytest.mark.parametrize("grouped", [False, True])

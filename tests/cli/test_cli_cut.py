@@ -33,17 +33,6 @@ def test_every_command_cuts_as_the_model_in_python(cli, two, tmp_path, cut):
     assert "rows, each scored by a model that had not seen it): precision" in said
 
 
-def test_derived_model_is_saved_with_its_parent_and_without_the_figures_of_the_old_cut(two, tmp_path):
-    model = qmedoid.load(two.model)
-    derived = model.at_operating_point({"alert_rate": 0.2})
-    assert (derived.model.parent, derived.sha256) == (model.sha256, None)
-    again = qmedoid.load(derived.save(tmp_path / "m"))
-    assert again.expected_ == derived.expected_
-    assert again.predict(two.table).tolist() == derived.predict(two.table).tolist()
-    assert "held_out" in model.model.metrics
-    assert list(again.model.metrics) == ["training_rows"]
-
-
 def test_two_cuts_and_numbers_out_of_range_are_wrong_calls(cli, two, tmp_path):
     out = tmp_path / "o.csv"
     for command in (("score", two.model, two.file, "-o", out), ("evaluate", two.model, two.file)):

@@ -5,7 +5,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from qmedoid.datasets import CATALOG, entry, locate, table_of
+from qmedoid.datasets import CATALOG, entry, table_of
 
 HERE = [name for name in CATALOG if name != "creditcard"]
 
@@ -36,15 +36,6 @@ def test_fetch_writes_into_the_current_folder_and_needs_an_ending(cli, monkeypat
     assert said == "178 rows written to wine.csv; the classes are in the column 'target'.\n"
     assert ".parquet" in call(cli, "fetch", "wine", "-o", tmp_path / "wine.xlsx", code=2).err
     assert [path.name for path in tmp_path.iterdir()] == ["wine.csv"]
-
-
-@pytest.mark.parametrize("name", ["heart", "creditcard-sample"])
-def test_where_is_a_file_that_is_there(cli, name):
-    path = call(cli, "where", name).out.strip()
-    assert path == str(locate(name))
-    assert locate(name).is_file()
-    found = call(cli, "where", name, "--json").json
-    assert (found["name"], found["path"]) == (name, path)
 
 
 @pytest.mark.usefixtures("offline")

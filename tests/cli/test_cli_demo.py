@@ -1,18 +1,14 @@
-"""`qmedoid demo`: what it says and draws is what the files hold that it leaves."""
+"""`qmedoid demo`: what it says is what the files hold that it leaves."""
 
 import re
 import shlex
 
-import numpy as np
 import pytest
 from pyarrow import csv
 
 import qmedoid
-from qmedoid.cli import demo
 from qmedoid.datasets import read_shipped
 from qmedoid.metrics.intervals import share_interval
-
-SIGNS = {"□": False, "■": True}
 
 
 @pytest.fixture(scope="module")
@@ -63,40 +59,12 @@ def test_verdict_and_explanation_are_those_of_the_files(document, folder):
     assert document["explained"]["sentences"] == str(why).splitlines()
 
 
-def test_squares_are_the_test_rows_by_class_and_probability(shown, document):
-    strips = {strip["high"]: strip for strip in document["picture"]}
-    drawn = {}
-    for line in shown.splitlines():
-        words = re.match(r"  (.{14})([□■]*)$", line)
-        if words is None:
-            continue
-        label, signs = words.groups()
-        high = round(float(label.split()[2]) / 100, 1) if label.strip() else high  # noqa: F821 (the line before)
-        drawn.setdefault(high, []).extend(SIGNS[sign] for sign in signs)
-    assert set(drawn) == set(strips)
-    for high, signs in drawn.items():
-        assert (len(signs) - sum(signs), sum(signs)) == (strips[high]["negative"], strips[high]["positive"])
-    (right_0, false), (missed, right_1) = document["held_out"]["confusion"]
-    rows = [(strip["negative"], strip["positive"]) for strip in document["picture"]]
-    assert np.sum(rows[:5], axis=0).tolist() == [right_0, missed]  # the threshold is one half
-    assert np.sum(rows[5:], axis=0).tolist() == [false, right_1]
-    assert f"called '1' above this line ({false} wrongly), '0' below it ({missed} wrongly)" in shown
-
-
 def test_commands_that_it_names_can_be_called(cli, shown, folder):
     (line,) = (line for line in shown.splitlines() if "qmedoid explain" in line)
     words = shlex.split(line, comments=True)
     assert words[:2] == ["qmedoid", "explain"]
     assert cli.ok(*words[1:]).out
     assert f"Open {folder / 'report.html'} in a browser" in shown
-
-
-def test_report_is_about_the_rows_that_the_model_never_saw(document, folder):
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    (_, false), (missed, found) = document["held_out"]["confusion"]
-    assert document["verdict"][1] in page
-    assert f">{found} of {found + missed}<" in page
-    assert f">{false} of {found + false}<" in page
 
 
 def test_nothing_is_written_over_what_is_no_file_of_the_demo(cli, tmp_path):
@@ -111,9 +79,3 @@ def test_nothing_is_written_over_what_is_no_file_of_the_demo(cli, tmp_path):
         assert (folder / name).read_text() == "mine"
     (tmp_path / "file").write_text("mine")
     assert "is a file: give another folder" in cli("demo", "-o", tmp_path / "file").err
-
-
-def test_letters_stand_for_squares_where_there_are_none():
-    strips = demo.count_strips(np.array([False, True, False, True]), np.array([0.05, 0.2, 0.7, 0.99]))
-    lines = [str(line) for line in demo.picture(strips, ["0", "1"], [0, 0], "ascii")]
-    assert "".join(re.findall(r"%  ([.#]*)$", "\n".join(lines), flags=re.MULTILINE)) == "#.#."

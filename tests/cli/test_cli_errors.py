@@ -25,7 +25,6 @@ def wrong_calls(two, folder):
         "negative row": ("explain", two.model, two.file, "--row", "-1"),
         "share above one": (*fit, model, "--test", "1.5"),
         "share that is no number": (*fit, model, "--test", "nan"),
-        "shares that leave nothing": (*fit, model, "--test", "0.5", "--valid", "0.5"),
         "alert rate": (*fit, model, "--alert-rate", "2"),
         "refine": (*fit, model, "--refine", "sometimes"),
         "operating point": (*fit, model, "--operating-point", "best"),

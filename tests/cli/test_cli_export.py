@@ -35,14 +35,6 @@ def test_export_names_the_extra_that_is_missing(cli, two, tmp_path, monkeypatch)
     assert not (tmp_path / "model.onnx").exists()
 
 
-def test_export_refuses_in_a_sentence(cli, two, tmp_path):
-    cli.ok("fit", two.file, "--target", "y", "--method", "rare", "-o", tmp_path / "rare", "--refine", "never")
-    outcome = cli("export", tmp_path / "rare", "--format", "sql", "-o", tmp_path / "rare.sql")
-    assert outcome.code != 0
-    assert "SQL cannot express the part 'rare' of this model" in outcome.err
-    assert not (tmp_path / "rare.sql").exists()
-
-
 @pytest.mark.parametrize("format", ["js", "sql", "onnx"])
 def test_export_replaces_exports_alone(cli, two, tmp_path, format):
     if format == "onnx":
@@ -68,10 +60,3 @@ def test_export_refuses_options_of_another_format(cli, two, tmp_path):
 
 def test_export_is_written_to_a_file(cli, two):
     assert "must be a file" in cli("export", two.model, "--format", "js", "-o", "-").err
-
-
-def test_large_export_is_noted(cli, two, tmp_path, monkeypatch):
-    assert not cli.ok("export", two.model, "--format", "js", "-o", tmp_path / "a.js", "--json").json["notes"]
-    monkeypatch.setattr("qmedoid.cli.export.LARGE", 10)
-    (noted,) = cli.ok("export", two.model, "--format", "js", "-o", tmp_path / "b.js", "--json").json["notes"]
-    assert noted.startswith("the file has 0 MB, as the model has 5 columns")

@@ -4,7 +4,6 @@ import shlex
 import zipfile
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from small_tables import csv_bytes, replaced, small_table, write
 
@@ -12,7 +11,7 @@ import qmedoid
 from qmedoid.cli.fit import default_output
 from qmedoid.model.storage.model_file import load_model
 
-OF_THE_CALL = ("novelty", "operating", "bad_rows", "bad_rows_file", "source", "notes")
+OF_THE_CALL = ("novelty", "operating", "bad_rows", "source", "notes")
 """What an evaluation says beside the figures of held-out rows."""
 
 
@@ -107,12 +106,11 @@ def test_alert_rate_bounds_the_positive_calls_and_below_the_prevalence_says_what
 
 
 def test_shares_and_files_hold_rows_out(cli, two, tmp_path):
-    for shares, rows in ((("--valid", "0.2", "--test", "0.2"), (54, 18)), (("--test", "0"), (90, None))):
-        printed = fit(cli, two.file, tmp_path / "m", *shares)
+    for share, rows in (("0.2", (72, 18)), ("0", (90, None))):
+        printed = fit(cli, two.file, tmp_path / "m", "--test", share)
         assert (printed["training_rows"], printed.get("held_out", {}).get("rows")) == rows
-    valid = write(small_table(n=40, seed=1).drop_columns(["id"]), tmp_path / "valid.parquet")
     test = write(small_table(n=50, seed=2).drop_columns(["id"]), tmp_path / "test.csv")
-    printed = fit(cli, two.file, tmp_path / "m", "--valid", valid, "--test", test, "--ignore", "id")
+    printed = fit(cli, two.file, tmp_path / "m", "--test", test, "--ignore", "id")
     assert (printed["training_rows"], printed["held_out"]["rows"]) == (90, 50)
     report = cli.ok("evaluate", tmp_path / "m", test, "--json").json
     assert (report["novelty"]["compared_rows"], report["operating"]["rule"]) == (50, "likeliest")
@@ -135,19 +133,6 @@ def test_time_column_holds_out_the_last_rows(cli, two, tmp_path):
     assert (outcome.code, "'color' holds texts" in outcome.err) == (3, True)
 
 
-def test_ignored_columns_are_not_needed(cli, two, tmp_path):
-    fit(cli, two.file, tmp_path / "m", "--ignore", "x2", "--ignore", "member")
-    assert [column["name"] for column in inspect(cli, tmp_path / "m")["columns"]] == ["x1", "color", "day"]
-    file = write(two.table.drop_columns(["x2", "member", "y"]), tmp_path / "t.csv")
-    cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "o.csv")
-
-
-def test_paper_is_another_model(cli, two, tmp_path):
-    printed = fit(cli, two.file, tmp_path / "m", "--paper")
-    assert printed["parameters"]["method"] != two.printed["parameters"]["method"]
-    cli.ok("evaluate", tmp_path / "m", two.file)
-
-
 def test_no_raw_rows_keeps_cells_out_of_the_file(cli, tmp_path):
     table = small_table()
     file = write(replaced(table, "color", [[f"secret-{c}" for c in table["color"].to_pylist()]]), tmp_path / "t.csv")
@@ -155,7 +140,6 @@ def test_no_raw_rows_keeps_cells_out_of_the_file(cli, tmp_path):
     assert "secret-" not in str(load_model(tmp_path / "m").records)
     explain = ("explain", tmp_path / "m", file, "--row", "1")
     assert all(medoid["record"] is None for medoid in cli.ok(*explain, "--json").json["medoids"])
-    assert "·" in cli.ok(*explain, "--verbose").out
     cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "o.csv")
 
 
@@ -180,12 +164,6 @@ def test_rows_without_a_class_are_left_out(cli, tmp_path):
     shown = inspect(cli, tmp_path / "m")
     assert shown["classes"] == ["no", "yes"]
     assert all(labels[medoid["training_row"]] == medoid["class"] for medoid in shown["medoids"])
-
-
-def test_circuits_are_written_on_request(cli, two, tmp_path):
-    pytest.importorskip("qiskit")
-    fit(cli, two.file, tmp_path / "m", "--circuits")
-    assert {"swap_test.qpy", "swap_test.qasm"} <= set(zipfile.ZipFile(tmp_path / "m").namelist())
 
 
 @pytest.mark.parametrize(
@@ -221,46 +199,6 @@ def test_what_is_no_class_is_refused(cli, two, tmp_path, column, words):
     outcome = cli("fit", two.file, "--target", column, "-o", tmp_path / "m")
     assert (outcome.code, words in outcome.err) == (3, True)
     assert not (tmp_path / "m").exists()
-
-
-def test_known_records_are_kept_where_they_pay_and_numbered_as_in_the_file(cli, tmp_path):
-    places = np.random.default_rng(3).uniform(0, 5, size=(500, 2))
-    squares = np.array(["a", "b"])[np.floor(places).sum(axis=1).astype(int) % 2]
-    file = write(pa.table({"u": places[:, 0], "v": places[:, 1], "y": squares}), tmp_path / "squares.csv")
-    command = ("fit", file, "--target", "y", "-o", tmp_path / "m", "--medoids", "12", "--test", "0.2")
-    assert "keeps 400 training rows" in cli.ok(*command).err
-    assert inspect(cli, tmp_path / "m")["known_records"] == 400
-    for record in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--json").json["neighbors"]:
-        assert record["class"] == squares[record["training_row"]]
-    assert "neighbors" in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--verbose").out
-    assert "training rows" not in cli.ok(*command, "--neighbors", "0", "--refine", "never").err
-    assert inspect(cli, tmp_path / "m")["known_records"] == 0
-    for wrong, words in (
-        (("many",), "'n_neighbors' parameter"),
-        (("9", "--method", "nearest"), "--neighbors is of --method evidence"),
-    ):
-        refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--neighbors", *wrong)
-        assert (refused.code, words in refused.err) == (2, True)
-
-
-def test_quiet_prints_the_model_file_and_nothing_else(cli, two, tmp_path):
-    model = tmp_path / "m"
-    outcome = cli.ok("fit", two.file, "--target", "y", "-o", model, "--refine", "never", "--quiet")
-    assert (outcome.out, outcome.err) == (f"{model}\n", "")
-    lacking = cli("fit", two.file, "--target", "z", "-o", model, "--quiet")
-    assert lacking.code == 3
-    assert lacking.err.startswith("error: ")
-
-
-def test_verbose_adds_the_tables_of_all_figures(cli, two, tmp_path):
-    short, long = (
-        cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", *more).out
-        for more in ((), ("--verbose",))
-    )
-    assert "weighted F1" not in short
-    for words in ("weighted F1", "→ yes", "95 % from"):
-        assert words in long
-    assert [line for line in short.splitlines() if "│" in line and line not in long] == []
 
 
 @pytest.mark.parametrize(("name", "model"), [("my table.csv", "my model"), ("-it's.csv", '-it\'s "one" $x')])

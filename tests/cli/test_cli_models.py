@@ -5,9 +5,8 @@ import re
 from xml.etree import ElementTree
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from small_tables import replaced, small_table, write
+from small_tables import small_table, write
 
 import qmedoid
 
@@ -51,23 +50,6 @@ def test_exit_codes(cli, two, new):
     assert "The models decide alike." in cli("diff", two.model, two.model, "--exit-code").out
 
 
-def test_models_of_other_classes_are_compared(cli, two, three):
-    printed = cli.ok("diff", two.model, three.model, two.file, "--json").json
-    assert printed["classes"] == {"added": ["a", "b", "c"], "removed": ["no", "yes"]}
-    assert printed["decisions"]["changed"] == 90
-    assert "added 'a', 'b', 'c'; removed 'no', 'yes'" in cli.ok("diff", two.model, three.model).out
-
-
-def test_tables_in_other_kinds_of_files_and_with_odd_cells(cli, two, new, tmp_path):
-    odd = replaced(two.table, "x2", [["many" if k == 3 else str(v) for k, v in enumerate(two.table["x2"].to_pylist())]])
-    file, parquet = write(odd, tmp_path / "odd.csv"), write(two.table, tmp_path / "t.parquet")
-    assert cli("diff", two.model, new, file).code == 3
-    printed = cli.ok("diff", two.model, new, file, "--on-mismatch", "warn", "--json").json
-    assert printed["decisions"]["rows"] == 90
-    first, second = (cli.ok("diff", two.model, new, one, "--json").json for one in (parquet, two.file))
-    assert first == second
-
-
 @pytest.mark.parametrize(("table", "code"), [("empty.csv", 3), ("fewer.csv", 3), ("nothing.csv", 3), ("-", 2)])
 def test_tables_that_cannot_be_compared(cli, two, new, tmp_path, table, code):
     write(two.table.slice(0, 0), tmp_path / "empty.csv")
@@ -91,14 +73,6 @@ def test_importance_of_training_rows_is_that_of_the_model(cli, two):
     text = cli.ok("importance", two.model).out
     assert "training rows, in log-odds" in text
     assert next(iter(printed["importances"])) in text
-
-
-def test_importance_of_a_table_is_that_of_its_rows(cli, two):
-    printed = cli.ok("importance", two.model, two.file, "--json").json
-    assert printed["rows"] == len(two.table)
-    found = qmedoid.load(two.model).importances(two.table.drop_columns(["y"]))
-    assert printed["importances"] == pytest.approx(found)
-    assert f"{len(two.table):,} rows" in cli.ok("importance", two.model, two.file).out
 
 
 def test_effect_prints_what_python_gives(cli, two, tmp_path):
@@ -173,19 +147,6 @@ def test_text_tells_figures_before_and_after(cli, two, labeled, tmp_path):
     assert printed["parent"] in text
 
 
-def test_three_classes_and_labels_spelled_otherwise(cli, three, tmp_path):
-    table = small_table(("a", "b", "c"), seed=5)
-    labels = pa.array([f" {label} " for label in table["y"].to_pylist()])
-    file = write(replaced(table, "y", labels, "kind"), tmp_path / "t.csv")
-    wrong = cli("recalibrate", three.model, file, "-o", tmp_path / "m")
-    assert wrong.code == 3
-    assert "There is no column 'y' with the classes" in wrong.err
-    printed = cli.ok("recalibrate", three.model, file, "--target", "kind", "-o", tmp_path / "m", "--json").json
-    assert printed["rows"] == 90
-    assert printed["operating"] is None
-    np.testing.assert_allclose(printed["priors"], [1 / 3] * 3)
-
-
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
@@ -199,24 +160,4 @@ def test_wrong_calls_leave_nothing(cli, two, labeled, tmp_path, options, code, m
     outcome = cli("recalibrate", two.model, labeled, "-o", tmp_path / "m", *options)
     assert outcome.code == code
     assert message in outcome.err
-    assert not (tmp_path / "m").exists()
-
-
-def test_tables_that_cannot_be_used_leave_nothing(cli, two, tmp_path):
-    table = small_table(seed=5)
-    cases = {
-        "empty": (table.slice(0, 0), "The table has no rows: there is nothing to calibrate on."),
-        "one row": (table.slice(0, 1), "needs 10 different new rows of every class"),
-        "of the fit": (two.table, "labeled rows were in the fit"),
-        "other columns": (table.drop_columns(["x1"]), "- missing: 'x1' (number)"),
-    }
-    for name, (content, message) in cases.items():
-        outcome = cli(
-            "recalibrate", two.model, write(content, tmp_path / f"{name}.csv"), "-o", tmp_path / "m", "--json"
-        )
-        assert outcome.code == 3
-        assert message in outcome.json["error"], name
-    damaged = tmp_path / "damaged"
-    damaged.write_bytes(two.model.read_bytes()[:-9] + b"123456789")
-    assert cli("recalibrate", damaged, tmp_path / "one row.csv", "-o", tmp_path / "m").code == 4
     assert not (tmp_path / "m").exists()

@@ -50,11 +50,6 @@ def test_json_of_other_commands_has_their_warnings(cli, two, tmp_path):
     assert cli("score", two.model, file, "-o", tmp_path / "o.csv", "--json").json["notes"] == []
 
 
-def test_notes_of_one_command_are_not_those_of_the_next(cli, two, untidy):
-    assert cli("check", untidy, "--target", "none", "--json").code == 3
-    assert cli.ok("inspect", two.model, "--json").json["notes"] == []
-
-
 def test_held_out_rows_are_not_called_another_table(cli, tmp_path):
     table = small_table(n=200)
     # Some levels are in a single row, and a quarter of these rows are held out.

@@ -108,14 +108,6 @@ def test_estimated_prevalence_is_used(cli, case, tmp_path):
     assert found["drift"] == "none"
 
 
-def test_given_prevalence_is_that_of_python(cli, case, tmp_path):
-    model, _, rare, *_, table = case
-    cli.ok("score", model, rare, "-o", tmp_path / "o.parquet", "--prevalence", "0.02")
-    scores = pq.read_table(tmp_path / "o.parquet")["score"].to_numpy()
-    shifted = qmedoid.load(model).prior_shift(0.02)
-    np.testing.assert_allclose(scores, shifted.predict_proba(table.to_pandas())[:, 1], rtol=1e-9)
-
-
 @pytest.mark.parametrize("value", ["0", "1", "-0.1", "nan", "much", "2"])
 def test_prevalence_that_makes_no_sense_is_refused(cli, case, tmp_path, value):
     outcome = cli("score", case[0], case[1], "-o", tmp_path / "o.csv", f"--prevalence={value}")
@@ -148,5 +140,4 @@ def test_evaluation_tells_calibration_beside_chance(cli, case):
     own = cli.ok("evaluate", model, file, "--json").json["calibration"]
     assert own["ratio"] == pytest.approx(own["error"] / own["by_chance"])
     text = cli.ok("evaluate", model, file).out
-    for name in ("error", "by_chance", "by_chance_high"):
-        assert f"{own[name]:.4f}" in text
+    assert f"{own['error']:.4f}, {'as chance allows' if own['error'] <= own['by_chance_high'] else 'beyond'}" in text

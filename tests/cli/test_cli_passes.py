@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from small_tables import write
 
 import forked
 import qmedoid
@@ -78,7 +77,6 @@ def test_a_table_that_fits_in_memory_is_fitted_as_it_was(cli, folder, tmp_path):
         (("--memory", "10MB"), "at least 640 MB"),
         (("--cv", "3"), "--cv is for tables that fit in memory"),
         (("--compare",), "--compare is for tables that fit in memory"),
-        (("--valid", "0.2"), "--valid is for tables that fit in memory"),
         (("--test", "other.csv"), "qmedoid evaluate MODEL other.csv"),
         (("--target", "clas"), "Did you mean 'class'?"),
         (("--time-column", "when"), "There is no column 'when'"),
@@ -95,22 +93,6 @@ def test_what_cannot_be_is_refused_before_rows_are_read(cli, folder, tmp_path, m
     assert outcome.code in (1, 2, 3)
     assert words in outcome.err
     assert not (tmp_path / "model").exists()
-
-
-@pytest.mark.usefixtures("few_rows")
-def test_a_quantity_is_refused_unless_its_numbers_are_classes(cli, tmp_path):
-    ages = pa.table(
-        {"a": np.arange(N_ROWS) % 7, "age": np.arange(N_ROWS) % 50, "name": [f"{k % 50}" for k in range(N_ROWS)]}
-    )
-    for ending in ("csv", "parquet"):
-        file = write(ages, tmp_path / f"ages.{ending}")
-        refused = cli("fit", file, *OPTIONS, "--target", "age", "-o", tmp_path / "model")
-        assert refused.code == 3
-        assert "'age' holds 50 different numbers, from 0 to 49: that is a quantity" in refused.err
-    # What comes after is refused: these numbers and names are classes.
-    for target in (("age", "--classes"), ("age", "--positive", "7"), ("name",)):
-        refused = cli("fit", file, *OPTIONS, "--cv", "3", "-o", tmp_path / "model", "--target", *target)
-        assert "--cv is for tables that fit in memory" in refused.err
 
 
 def test_a_pipe_cannot_be_read_twice(cli, tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from qmedoid import load
-from qmedoid.cli import in_passes
+from qmedoid.cli import fit
 from qmedoid.large import split
 from qmedoid.large.runner import SummaryFolder
 
@@ -19,7 +19,7 @@ OPTIONS = ("--target", "class", "--memory", "640MB", "--seed", "3", "--refine", 
 def few_rows(monkeypatch):
     """The least memory has room for few rows, and no text is a small one."""
     monkeypatch.setattr(split, "ROW_BYTES", 80_000)
-    monkeypatch.setattr(in_passes, "SMALL_TEXT", 0)
+    monkeypatch.setattr(fit, "SMALL_TEXT", 0)
 
 
 def made(**more):
@@ -75,16 +75,6 @@ def test_a_class_of_few_rows_never_vanishes(cli, tmp_path, rows):
         words.add(outcome.json["error"].partition(" ")[0])
     # Where its one row trains, none calibrates it; where it does not train, there is nothing to fit.
     assert words == ({"A", "No"} if rows == 1 else {"A"})
-
-
-def test_max_rows_are_a_sample(cli, tmp_path):
-    folder = written(made(), tmp_path / "t")
-    printed = cli.ok("fit", folder, *OPTIONS, "--max-rows", "1000", "-o", tmp_path / "m").json
-    assert printed["passes"] is None
-    assert printed["training_rows"] == 750
-    outcome = cli("fit", folder, *OPTIONS, "--max-rows", "8000", "-o", tmp_path / "m")
-    assert outcome.code == 2
-    assert "needs about" in outcome.json["error"]
 
 
 def test_one_class_against_the_rest(cli, tmp_path):
@@ -154,29 +144,3 @@ def test_a_file_that_changes_between_passes_is_refused(cli, tmp_path, monkeypatc
     outcome = cli("fit", folder, *OPTIONS, "--resume", "-o", tmp_path / "m")
     assert outcome.code == 3
     assert "1.parquet was changed while the table was fitted" in outcome.json["error"]
-
-
-def test_summaries_of_a_folder_that_another_fit_has_removed(tmp_path):
-    folder = SummaryFolder(tmp_path / "parts")
-    SummaryFolder(tmp_path / "parts").remove()
-    folder.put_bytes("fit", b"kept")
-    assert folder.get_bytes("fit") == b"kept"
-    SummaryFolder(tmp_path / "parts").remove()
-    folder.remove()
-    assert not (tmp_path / "parts").exists()
-
-
-def test_equal_rows_of_a_coarse_table_are_no_twins(cli, tmp_path):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({name: rng.integers(0, 3, N_ROWS) for name in "abc"})
-    frame["class"] = np.where(rng.random(N_ROWS) < 1 / (1 + np.exp(2.0 - 2.0 * frame["a"])), "x", "y")
-    printed = cli.ok("fit", written(frame, tmp_path / "t"), *OPTIONS, "-o", tmp_path / "m").json
-    # The best that can be is known: a row of a = 0, 1 or 2 is of the likelier class.
-    likely = 1 / (1 + np.exp(-np.abs(2.0 * frame["a"] - 2.0)))
-    assert abs(printed["held_out"]["accuracy"] - likely.mean()) < 0.03
-    assert abs(printed["held_out"]["rows"] / N_ROWS - 0.25) < 0.02
-    assert printed["held_out"]["seen"]["rows"] == printed["held_out"]["rows"]
-    frame["much"] = rng.normal(size=N_ROWS)
-    frame = pd.concat([frame, frame.iloc[::2]], ignore_index=True)
-    printed = cli.ok("fit", written(frame, tmp_path / "twins"), *OPTIONS, "-o", tmp_path / "m").json
-    assert printed["held_out"]["seen"] == {"rows": 0, "checked": printed["held_out"]["rows"]}

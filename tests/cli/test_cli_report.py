@@ -52,8 +52,6 @@ def test_report_leaves_rows_and_model_out(cli, two, new, tmp_path):
     assert not any(repr(record["x1"]) in text or f"{record['x1']:.6g}" in text for record in saved.model.records)
     found = cli.ok("report", two.model, new, "-o", page, "--no-live", "--json").json
     assert "--no-live" in found["live"]["absent"]
-    small = cli.ok("report", two.model, new, "-o", page, "--max-size", "0.05")
-    assert "live model was left out" in small.err
 
 
 def test_report_compares_with_baselines_on_new_rows(cli, two, tmp_path):
@@ -86,7 +84,6 @@ def test_report_shows_stability(cli, two, new, tmp_path):
     [
         (["-o", "page.txt"], "its file must end in .html"),
         (["--cost", "-1"], "--cost must be a number above 0"),
-        (["--max-size", "0"], "--max-size must be a number of megabytes above 0"),
         (["--ignore", "QM999"], "There is no finding 'QM999'"),
         (["--baselines"], "--baselines needs a table with classes"),
         (["--stability", "3"], "--stability needs a table with classes"),

@@ -8,7 +8,7 @@ from small_tables import small_table, write
 from tests.printed_json import validator
 
 from qmedoid.cli.app import COMMANDS
-from qmedoid.cli.schema import names, schema_of
+from qmedoid.cli.documents import names, schema_of
 
 # Those of `demo` and `reproduce` are validated in their own tests, which run them quickly.
 ELSEWHERE = {"demo", "reproduce"}

@@ -17,7 +17,6 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.large import score_files, shared
 from qmedoid.large.score_files import PartTotals, ScoreTask, score_part
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.tables.difference import BrokenContractError
 from qmedoid.tables.results import Cut, ScoreSettings
 
 N_FILES = 7
@@ -210,15 +209,6 @@ class TestFolder:
         assert (again["files"]["scored"], again["bad_rows"], len(list(aside.iterdir()))) == (1, 1, 3)
         assert cli(*skipping, "--resume", "--bad-rows", "b.csv").code == 2
 
-    def test_the_highest_scores_and_the_prevalence_are_of_the_whole_table(self, cli, two, inputs, tmp_path):
-        table, out = inputs / "*.parquet", f"{tmp_path}/out/"
-        for asked in (("--top", "9"), ("--prevalence", "estimate")):
-            whole = cli.ok("score", two.model, table, "-o", tmp_path / "one.parquet", *asked, "--json").json
-            parts = cli.ok("score", two.model, table, "-o", out, *asked, "--json", "--force").json
-            assert {**parts, "output": "", "files": ""} == {**whole, "output": "", "files": ""}
-            outcome = cli("score", two.model, table, "-o", out, *asked, "--shard", "1/2")
-            assert (outcome.code, "whole table" in outcome.err) == (2, True)
-
     def test_wrong_calls(self, cli, two, inputs, tmp_path):
         out, before = f"{tmp_path}/out/", sorted(tmp_path.rglob("*"))
         for word, asked in {
@@ -234,19 +224,6 @@ class TestFolder:
             outcome = cli("score", two.model, *asked)
             assert (outcome.code, word in outcome.err) == (2, True), (word, outcome.err)
         assert sorted(tmp_path.rglob("*")) == before
-
-    def test_drift_and_novelty_are_of_the_rows_scored_now(self, cli, two, inputs, tmp_path):
-        call = (cli, two.model, inputs, tmp_path / "out")
-        assert not score(*call)["novelty"]["outside"]
-        far = numbered(9)
-        write(replaced(far, "x1", pa.array([1e6] * len(far))), inputs / "far.parquet")
-        printed = score(*call, "--resume")
-        (outside,) = printed["novelty"]["outside"]
-        assert (outside["file"], outside["rows"], outside["row"]) == ("far.parquet", 21, 0)
-        assert any("of far.parquet" in one for one in printed["notes"])
-        assert printed["files"]["rows_scored"] == 21 < printed["rows"]
-        quiet = score(*call, "--resume")
-        assert (quiet["notes"], quiet["drift"], quiet["novelty"]["status"]) == ([], None, "too few")
 
 
 class TestTask:
@@ -293,13 +270,6 @@ class TestTask:
         monkeypatch.setattr(shared, "_models", {})
         with pytest.raises(ModelError, match="not the one that was meant"):
             score_part(stale)
-
-    def test_errors_can_be_sent(self, task, inputs):
-        write(numbered(3).drop_columns(["x1"]), inputs / "part-3.parquet")
-        with pytest.raises(BrokenContractError, match="part-3") as caught:
-            score_part(task)
-        back = pickle.loads(pickle.dumps(caught.value))
-        assert (str(back), back.difference["missing"]) == (str(caught.value), ["x1"])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")

@@ -9,7 +9,7 @@ from small_tables import replaced, small_table, write
 from qmedoid import MedoidClassifier
 from qmedoid.cli.stability import StabilityOptions, run
 from qmedoid.estimators.stability import stability
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import ParameterError
 
 
 def options(file, **changes):
@@ -72,12 +72,3 @@ def test_options_are_heard(capsys, file):
     with pytest.raises(ParameterError, match="--medoids is of --method evidence"):
         run(options(file, method="rare", medoids=8))
     assert document(capsys, file, ignore=["x1"])["decisions"]["flip_rate"] != plain["decisions"]["flip_rate"]
-
-
-def test_one_of_three_classes_stands_against_the_others(capsys, tmp_path):
-    three = write(small_table(("a", "b", "c")), tmp_path / "three.csv")
-    assert document(capsys, three, positive="c")["classes"] == ["c", "not c"]
-    with pytest.raises(ParameterError, match="'d' is no class in 'y'"):
-        run(options(three, positive="d"))
-    with pytest.raises(DataError, match="There is no column 'z'"):
-        run(options(three, ignore=["z"]))

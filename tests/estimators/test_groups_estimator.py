@@ -1,17 +1,11 @@
 """CorrelationGroups as users meet it: tables of every make, names, weights, pipelines."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_wine
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 from qmedoid import CorrelationGroups
 from qmedoid.geometry.groups import FEATURE_KINDS, correlation_matrix, correlation_ratio, feature_matrix
@@ -45,24 +39,6 @@ def test_features_are_standardized_on_the_training_rows(kind, input_scaling):
     np.testing.assert_allclose(u.std(axis=0), 1, rtol=1e-10)
 
 
-@pytest.mark.parametrize("make", FRAMES)
-def test_every_make_of_table_gives_the_same_result_and_its_names(make):
-    from_array, from_frame = CorrelationGroups().fit(X, Y), CorrelationGroups().fit(FRAMES[make], Y)
-    np.testing.assert_array_equal(from_frame.transform(FRAMES[make]), from_array.transform(X))
-    assert list(from_frame.feature_names_in_) == NAMES
-    assert not hasattr(from_array, "feature_names_in_")
-    assert from_frame.groups_.members == from_array.groups_.members
-
-
-@pytest.mark.parametrize("make", FRAMES)
-def test_other_columns_than_at_fit_are_shown_as_a_difference(make):
-    fitted = CorrelationGroups().fit(FRAMES[make], Y)
-    with pytest.raises(ValueError, match=r"(?s)unseen at fit time:\n- color\n.*yet now missing:\n- hue"):
-        fitted.transform(FRAMES["pandas"].rename(columns={"hue": "color"}))
-    with pytest.raises(ValueError, match="must be in the same order"):
-        fitted.transform(FRAMES["pandas"][NAMES[::-1]])
-
-
 def test_names_out_are_the_anchors_in_order():
     fitted = CorrelationGroups(n_anchors=3).fit(FRAMES["pandas"], Y)
     assert list(fitted.get_feature_names_out()) == [f"{NAMES[a]}_group" for a in fitted.groups_.anchors]
@@ -70,16 +46,6 @@ def test_names_out_are_the_anchors_in_order():
     unnamed = CorrelationGroups(n_anchors=2, anchor_order="columns").fit(X)
     assert list(unnamed.get_feature_names_out()) == ["x0_group", "x1_group"]
     assert list(unnamed.get_feature_names_out(NAMES)) == ["alcohol_group", "malic_acid_group"]
-
-
-@pytest.mark.parametrize(("make", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
-def test_output_in_frames_of_the_users_choice(make, frame):
-    plain = CorrelationGroups().fit(FRAMES["pandas"], Y)
-    chosen = clone(plain).set_output(transform=make).fit(FRAMES["pandas"], Y)
-    out = chosen.transform(FRAMES["pandas"])
-    assert isinstance(out, frame)
-    assert list(out.columns) == list(plain.get_feature_names_out())
-    np.testing.assert_array_equal(out.to_numpy(), plain.transform(FRAMES["pandas"]))
 
 
 # --- targets ----------------------------------------------------------------------------------------------------
@@ -142,15 +108,3 @@ def test_everything_is_fitted_on_the_rows_given():
 
 
 # --- company ----------------------------------------------------------------------------------------------------
-
-
-def test_pipelines_searches_clones_and_pickles():
-    pipeline = make_pipeline(CorrelationGroups(), LogisticRegression(max_iter=500))
-    search = GridSearchCV(pipeline, {"correlationgroups__kind": ["signed", "weighted"]}, cv=3).fit(X, Y)
-    assert search.best_params_ == {"correlationgroups__kind": "signed"}
-    assert search.best_score_ > 0.9
-    fitted = search.best_estimator_[0]
-    copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copy.transform(X), fitted.transform(X))
-    assert clone(fitted).get_params() == fitted.get_params()
-    assert not hasattr(clone(fitted), "groups_")

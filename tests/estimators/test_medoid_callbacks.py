@@ -1,13 +1,9 @@
 """MedoidClassifier with callbacks and checkpoints: what they hear of, when a fit stops, and that it goes on."""
 
-import io
-
 import numpy as np
 import pytest
 from quick_medoids import X2, Y2, quick
-from rich.console import Console
 
-from qmedoid import TrainingProgress
 from qmedoid.exceptions import QMedoidWarning
 
 
@@ -63,13 +59,6 @@ def test_callback_can_stop_the_circuit():
     assert np.isfinite(fitted.predict_proba(X2)).all()
 
 
-def test_callback_can_stop_the_search():
-    listener = Listener(lambda path: path[-1].startswith("k="))
-    with pytest.warns(QMedoidWarning, match="The search was interrupted"):
-        fitted = quick(refine="never", method={"max_passes": 2}).set_callbacks(listener).fit(X2, Y2)
-    assert fitted.score(X2, Y2) > 0.8
-
-
 def test_stop_while_the_circuit_is_judged_leaves_fusion_s_held_out_rows():
     listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) == 5)
     with pytest.warns(QMedoidWarning, match="The choice was interrupted"):
@@ -87,14 +76,6 @@ def test_circuit_that_was_not_judged_is_not_cut_where_fusion_would_be():
         fitted = quick(refine="always", operating_point="f1").set_callbacks(listener).fit(X2, Y2)
     assert fitted.refinement_ == "always"
     assert fitted.threshold_ == 0.5
-
-
-def test_bar_shows_both_stages():
-    written = io.StringIO()
-    bar = TrainingProgress(Console(file=written, force_terminal=True, width=100))
-    quick(refine="always", method={"max_passes": 1}).set_callbacks(bar).fit(X2, Y2)
-    assert "MedoidClassifier" in written.getvalue()
-    assert "circuit" in written.getvalue()
 
 
 def test_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):

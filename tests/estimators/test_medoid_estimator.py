@@ -1,22 +1,18 @@
 """MedoidClassifier as users meet it: who decides, what stays exact, operating points, meta-estimators."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from quick_medoids import CANCER, FUSION, X2, X3, Y2, Y3, drawn, quick
-from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
+from quick_medoids import FUSION, X2, X3, Y2, Y3, drawn, quick
 from sklearn.datasets import load_wine
 from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+from sklearn.model_selection import GridSearchCV
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators import refining
+from qmedoid.estimators import recipes, refining
 from qmedoid.estimators.evidence import EvidenceClassifier
-from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import nearest_two
 from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.kernels.cross_entropy import log_softmax
@@ -109,7 +105,7 @@ def test_better_of_several_fusion_models_comes_first():
 @pytest.mark.parametrize("better", [0, 1, 2])
 def test_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     asked = []
-    monkeypatch.setattr(refining, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
+    monkeypatch.setattr(recipes, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
     fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(asked) == 3
     assert fitted.estimator_.candidates_[0][0].configuration == fitted.estimator_.configuration_
@@ -163,13 +159,13 @@ def test_chosen_operating_point_is_better_by_its_metric_than_even_odds():
 
 def test_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
     seen = []
-    original = refining.out_of_fold_score
+    original = recipes.out_of_fold_score
 
     def spy(found, codes, metric):
         seen.append(found)
         return original(found, codes, metric)
 
-    monkeypatch.setattr(refining, "out_of_fold_score", spy)
+    monkeypatch.setattr(recipes, "out_of_fold_score", spy)
     quick(refine="never", operating_point="f1", method={"cv": 4}).fit(X2, Y2)
     quick(refine=0.2, operating_point="f1", method={"cv": 4}).fit(X2, Y2)
     for found in seen:
@@ -310,24 +306,6 @@ def test_grid_search_reaches_into_both_stages():
     assert len(set(found.cv_results_["mean_test_score"])) == 4
 
 
-def test_it_can_be_calibrated_and_tuned_from_outside():
-    X, y = drawn(400, 0.2)
-    calibrated = CalibratedClassifierCV(quick(refine="never"), cv=2).fit(X, y)
-    assert calibrated.score(X, y) > 0.8
-    tuned = TunedThresholdClassifierCV(quick(refine=0.3), scoring="f1", cv=2).fit(X, y)
-    assert f1_score(y, tuned.predict(X)) > 0.6
-
-
-def test_same_seed_gives_the_same_bits(selective):
-    same = clone(selective).fit(X2, Y2)
-    np.testing.assert_array_equal(same.predict_proba(X2), selective.predict_proba(X2))
-    copied = pickle.loads(pickle.dumps(selective))
-    np.testing.assert_array_equal(copied.predict_proba(X2), selective.predict_proba(X2))
-    np.testing.assert_array_equal(copied.decided_by(X2), selective.decided_by(X2))
-    other = quick(refine=0.2, random_state=1).fit(X2, Y2)
-    assert (other.predict_proba(X2) != selective.predict_proba(X2)).any()
-
-
 def test_stages_keep_seeds_of_their_own():
     def weights(method, variational, seed):
         fitted = quick(method={"random_state": method}, variational={"random_state": variational}, refine="always")
@@ -336,11 +314,6 @@ def test_stages_keep_seeds_of_their_own():
     np.testing.assert_array_equal(weights(3, 4, 0), weights(3, 4, 1))
     assert (weights(3, 4, 0) != weights(3, 5, 0)).any()
     assert (weights(3, None, 0) != weights(3, None, 1)).any()
-
-
-def test_seed_may_be_a_generator_or_none():
-    for seed in (np.random.RandomState(0), None):
-        assert quick(refine=0.2, random_state=seed).fit(X2, Y2).score(X2, Y2) > 0.8
 
 
 def test_given_stages_are_left_as_they_were():
@@ -352,34 +325,6 @@ def test_given_stages_are_left_as_they_were():
 
 
 # --- tables and labels ------------------------------------------------------------------------------------------
-
-
-def test_labels_may_be_words_and_columns_may_have_names(selective):
-    frame = pd.DataFrame(X2, columns=CANCER.feature_names[:6])
-    words = np.array(["malignant", "benign"], dtype=object)[Y2]
-    fitted = quick(refine=0.2).fit(frame, words)
-    assert fitted.classes_.tolist() == ["benign", "malignant"]
-    assert fitted.feature_names_in_.tolist() == list(frame.columns)
-    assert (fitted.predict(frame) == words).mean() > 0.85
-    plain = quick(refine=0.2).fit(X2, 1 - Y2)
-    np.testing.assert_array_equal(fitted.predict_proba(frame), plain.predict_proba(X2))
-    np.testing.assert_array_equal(fitted.predict(frame[frame.columns[::-1]]), fitted.predict(frame))
-    with pytest.raises(ValueError, match="6 features"):
-        selective.predict(X2[:, :3])
-
-
-def test_constant_columns_are_named_and_change_nothing(selective):
-    padded = np.column_stack([X2, np.full(len(X2), 3.0)])
-    fitted = quick(refine=0.2).fit(padded, Y2)
-    assert fitted.contract_.left_out == {"x6": "every cell is 3"}
-    np.testing.assert_allclose(fitted.predict_proba(padded), selective.predict_proba(X2), atol=1e-9)
-
-
-def test_tables_that_cannot_be_used_are_refused(selective):
-    with pytest.raises(DataError, match="has 3 features"):
-        selective.predict(pd.DataFrame(X2[:, :3], columns=list("abc")))
-    with pytest.raises(ValueError, match="one class only"):
-        quick().fit(X2, np.zeros(len(X2)))
 
 
 def test_parameters_that_cannot_be_used_are_refused():

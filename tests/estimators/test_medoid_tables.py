@@ -17,7 +17,6 @@ from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassi
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ContractError, DataError, ParameterError, QMedoidWarning
 from qmedoid.model.contract import Levels
-from qmedoid.saved import load
 from qmedoid.tables.encode import encode_batch
 
 N = 240
@@ -78,20 +77,6 @@ def test_contract_says_what_the_columns_are(fitted):
     assert "column 'row' was left out: it numbers the rows; roles={'row': 'keep'} keeps it" in fitted.notes_
 
 
-def test_it_learns(fitted):
-    frame, labels = make_frame(seed=1)
-    assert fitted.score(frame, np.where(labels == "high", "yes", "no")) > 0.85
-
-
-def test_probabilities_decisions_and_margins_agree(fitted, data):
-    frame, _ = data
-    probabilities = fitted.predict_proba(frame)
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
-    np.testing.assert_array_equal(fitted.predict(frame), fitted.classes_[probabilities.argmax(axis=1)])
-    np.testing.assert_array_equal(fitted.predict(frame) == "yes", fitted.decision_function(frame) > 0)
-    assert set(fitted.decided_by(frame)) == {"nearest"}
-
-
 def test_table_is_a_table(fitted, data):
     """The same rows from every library, with the columns in any order and others beside them."""
     frame, _ = data
@@ -112,12 +97,6 @@ def test_table_is_a_table(fitted, data):
         np.testing.assert_array_equal(fitted.decision_function(other), expected)
     refitted = clone(fitted).fit(pl.from_arrow(arrow), data[1])
     np.testing.assert_array_equal(refitted.decision_function(frame), expected)
-
-
-def test_rows_are_decided_one_by_one(fitted, data):
-    frame, _ = data
-    some = frame.iloc[[5, 17, 3]]
-    np.testing.assert_array_equal(fitted.decision_function(some), fitted.decision_function(frame)[[5, 17, 3]])
 
 
 def test_array_of_numbers_is_passed_on_as_it_is():
@@ -218,22 +197,6 @@ def test_positive_class_may_be_written_as_text(data):
     )
     with pytest.raises(ParameterError, match=r"'maybe' is no class in 'target'\. The classes are 'no', 'yes'"):
         MedoidClassifier(positive="maybe").fit(frame, labels)
-
-
-def test_class_weights_name_classes_whatever_their_order(data):
-    frame, labels = data
-    for positive in (None, "no"):
-        light, heavy = (
-            MedoidClassifier(
-                method=NearestMedoidClassifier(max_passes=0, score_weight={"yes": weight}),
-                positive=positive,
-                random_state=0,
-            )
-            .fit(frame, labels)
-            .predict(frame)
-            for weight in (0.2, 5.0)
-        )
-        assert (heavy == "yes").sum() > (light == "yes").sum()
 
 
 def test_three_classes():
@@ -338,12 +301,6 @@ def test_encoded_column_that_is_the_same_everywhere_is_noted_by_name(data, recwa
     assert not [one for one in recwarn.list if "flag" in str(one.message)]
 
 
-def test_same_seed_is_the_same_model(data):
-    frame, labels = data
-    one, two = (clone(FAST).set_params(random_state=3).fit(frame, labels) for _ in range(2))
-    np.testing.assert_array_equal(one.decision_function(frame), two.decision_function(frame))
-
-
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -370,15 +327,6 @@ def test_other_misuse(data):
         MedoidClassifier(method=TINY_CIRCUIT).fit(frame, labels)
     with pytest.raises(NotFittedError):
         MedoidClassifier().predict(frame)
-
-
-def test_saved_classifier_decides_alike(fitted, data, tmp_path):
-    frame, _ = data
-    fitted.save(tmp_path / "model")
-    loaded = load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.predict(frame), fitted.predict(frame))
-    np.testing.assert_array_equal(loaded.decision_function(frame), fitted.decision_function(frame))
-    assert loaded.model.records == fitted.model_.records
 
 
 @pytest.mark.parametrize(

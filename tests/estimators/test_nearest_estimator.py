@@ -1,6 +1,5 @@
 """NearestMedoidClassifier as users meet it: tables of every make, labels, weights, callbacks, and what a fit leaves."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -9,11 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
-from sklearn.callback import ProgressBar
 from sklearn.datasets import load_wine, make_classification
-from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.model_selection import StratifiedShuffleSplit
 
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
@@ -78,15 +74,6 @@ def test_labels_of_any_kind_come_back(labels):
     assert predicted.dtype == named.dtype
     assert (predicted == named).mean() > 0.65  # swapped labels would give less than one half
     assert set(fitted.medoid_classes_.tolist()) == set(labels)
-
-
-def test_names_of_classes_do_not_change_decisions():
-    validation = {"X_val": X3[::2], "y_val": Y3[::2]}
-    named = np.array(["c", "a", "b"])
-    plain = quick().fit(X3, Y3, **validation)
-    renamed = quick().fit(X3, named[Y3], X_val=X3[::2], y_val=named[Y3[::2]])
-    assert plain.configuration_ == renamed.configuration_
-    np.testing.assert_array_equal(named[plain.predict(X3)], renamed.predict(X3))
 
 
 # --- what a fit leaves behind -----------------------------------------------------------------------------------
@@ -179,24 +166,6 @@ def test_same_seed_gives_the_same_model_bit_for_bit():
         assert other.search_trace_ == first.search_trace_
     traces = [quick(**options | {"random_state": seed}).fit(X2, Y2).search_trace_ for seed in range(3)]
     assert traces[0] != traces[1] != traces[2]
-
-
-def test_random_state_object_moves_on():
-    state = np.random.RandomState(0)
-    traces = [quick(candidate_budget=2, random_state=state).fit(X2, Y2).search_trace_ for _ in range(2)]
-    assert traces[0] != traces[1]
-
-
-def test_record_is_decided_on_its_own():
-    fitted = quick().fit(X3, Y3)
-    order = np.random.default_rng(0).permutation(len(X3))
-    np.testing.assert_array_equal(fitted.predict(X3[order]), fitted.predict(X3)[order])
-    np.testing.assert_allclose(fitted.decision_function(X3[order]), fitted.decision_function(X3)[order], rtol=1e-12)
-    np.testing.assert_allclose(
-        np.concatenate([fitted.decision_function(X3[i : i + 1]) for i in range(20)]),
-        fitted.decision_function(X3[:20]),
-        rtol=1e-12,
-    )
 
 
 def test_layout_of_a_table_in_memory_changes_no_bit():
@@ -315,25 +284,7 @@ def test_multipliers_are_those_of_the_priors():
     assert any(np.allclose(auto, [1, (1 / 9) ** exponent]) for exponent in (0, 0.25, 0.5))
 
 
-def test_weights_by_words():
-    X, y = rare()
-    fitted = quick(score_weight={"sick": 3.0}, max_passes=0).fit(X, np.array(["well", "sick"])[y])
-    assert dict(zip(fitted.classes_, fitted.class_multipliers_, strict=True)) == {"sick": 1 / 3, "well": 1}
-
-
 # --- company ----------------------------------------------------------------------------------------------------
-
-
-def test_pipelines_searches_clones_and_pickles():
-    pipeline = make_pipeline(MinMaxScaler(), quick(max_passes=0))
-    search = GridSearchCV(pipeline, {"nearestmedoidclassifier__kind": ["signed", "weighted"]}, cv=2).fit(X3, Y3)
-    assert search.best_params_ == {"nearestmedoidclassifier__kind": "signed"}
-    fitted = search.best_estimator_
-    copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copy.decision_function(X3), fitted.decision_function(X3))
-    assert clone(fitted[-1]).get_params() == fitted[-1].get_params()
-    assert not hasattr(clone(fitted[-1]), "model_")
-    assert cross_val_score(quick(max_passes=0), X2, Y2, cv=2, scoring="roc_auc").min() > 0.6
 
 
 class Watch:
@@ -379,23 +330,6 @@ def test_callback_may_stop_the_search_and_keep_the_best_so_far(stop_at):
     assert fitted.search_trace_ == full.search_trace_[: len(fitted.search_trace_)]
     assert len(fitted.search_trace_) < len(full.search_trace_)
     assert fitted.score(X2, Y2) > 0.5
-
-
-def test_callback_that_fails_is_torn_down_and_heard():
-    class Broken(Watch):
-        def on_fit_task_end(self, estimator, context):  # noqa: ARG002
-            raise ZeroDivisionError
-
-    broken = Broken()
-    with pytest.raises(ZeroDivisionError):
-        quick().set_callbacks(broken).fit(X2, Y2)
-    assert broken.events[-1] == "teardown"
-
-
-def test_progress_bar_of_scikit_learn_works(capsys):
-    fitted = quick().set_callbacks(ProgressBar()).fit(X2, Y2)
-    same_model(fitted.model_, quick().fit(X2, Y2).model_)
-    assert "NearestMedoidClassifier" in capsys.readouterr().out
 
 
 def test_keyboard_interrupt_in_the_search_leaves_a_fitted_classifier():

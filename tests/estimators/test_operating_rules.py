@@ -157,3 +157,12 @@ def test_held_out_rows_of_one_class_cannot_choose_a_floor(recwarn):
             else [f"All {(y == 0).sum()} held-out rows are of one class: the threshold stays at even odds."]
         )
         assert (fitted.threshold_ == 0.5) != can_cut
+
+
+def test_larger_budget_keeps_the_alerts_of_a_smaller_one():
+    few, more = (
+        GaussianClasses(operating_point={"alert_rate": rate}).fit(*drawn(600, PRIORS)).predict(drawn(600, PRIORS, 1)[0])
+        for rate in (0.05, 0.2)
+    )
+    assert (more >= few).all()
+    assert more.sum() > few.sum()

@@ -121,18 +121,6 @@ def case():
     return X, y, new, new_y
 
 
-def test_medoid_classifier(case):
-    X, y, new, new_y = case
-    fitted = MedoidClassifier(method="nearest", refine="never", random_state=0).fit(X, y)
-    np.testing.assert_allclose(fitted.class_priors_, [(y == "no").mean(), (y == "yes").mean()])
-    found = fitted.estimate_prevalence(new)
-    share = (new_y == "yes").mean()
-    assert 0.9 < fitted.prior_shift(share).predict_proba(new)[:, 1].mean() / share < 1.1
-    assert found.low[1] - 0.01 < share < found.high[1] + 0.01  # its calibration is not exact
-    saved = SavedModel(fitted.model_)
-    assert saved.estimate_prevalence(new).priors.sum() == pytest.approx(1)
-
-
 def test_tables_speak_of_the_positive_class(case):
     X, y, new, new_y = case
     table = MedoidClassifier(

@@ -12,12 +12,9 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from rich.console import Console
-from sklearn.callback import FitCallback
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from qmedoid import NearestMedoidClassifier, TrainingProgress, VariationalClassifier
+from qmedoid import TrainingProgress, VariationalClassifier
 from qmedoid.estimators import progress
 
 rng = np.random.default_rng(0)
@@ -44,12 +41,6 @@ def nothing_is_left():
     assert not progress._displays
 
 
-def test_it_is_a_callback_that_reaches_the_estimators_inside():
-    callback = TrainingProgress()
-    assert isinstance(callback, FitCallback)
-    assert callback.max_propagation_depth is None
-
-
 def test_it_shows_a_bar_with_the_step_the_loss_and_the_time():
     console = terminal()
     quick().set_callbacks(TrainingProgress(console)).fit(X, Y)
@@ -69,11 +60,6 @@ def test_loss_shown_is_the_smoothed_one():
     for loss in fitted.loss_curve_[1:]:
         smoothed = 0.8 * smoothed + 0.2 * loss
     assert plain(console).strip().splitlines()[-1].count(f"loss {smoothed:.4f}") == 1
-
-
-def test_it_does_not_change_the_fit():
-    watched = quick().set_callbacks(TrainingProgress(terminal())).fit(X, Y)
-    np.testing.assert_array_equal(watched.weights_, quick().fit(X, Y).weights_)
 
 
 class Halfway:
@@ -108,17 +94,6 @@ def test_without_a_terminal_there_is_nothing(capfd):
     quick().set_callbacks(TrainingProgress()).fit(X, Y)
     assert console.file.getvalue() == ""
     assert capfd.readouterr() == ("", "")
-
-
-def test_color_setting_makes_no_terminal(monkeypatch, capfd):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    quick().set_callbacks(TrainingProgress()).fit(X, Y)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_without_a_standard_error_there_is_nothing(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", None)
-    quick().set_callbacks(TrainingProgress()).fit(X, Y)
 
 
 def test_it_writes_to_standard_error_when_that_is_a_terminal(monkeypatch, capfd):
@@ -166,20 +141,6 @@ def test_it_shows_the_fits_inside_a_search(monkeypatch):
     last = plain(console).strip().splitlines()[-1]
     assert "GridSearchCV" in last
     assert "100%" in last
-
-
-def test_it_serves_every_estimator_of_the_package():
-    console = terminal()
-    model = make_pipeline(StandardScaler(), NearestMedoidClassifier(max_passes=1, cv=2, random_state=0))
-    model.set_callbacks(TrainingProgress(console)).fit(X, Y)
-    assert "Pipeline" in plain(console)
-    assert "loss" not in plain(console)
-
-
-@pytest.mark.filterwarnings("ignore:The estimator StandardScaler does not support callbacks")
-def test_steps_that_know_no_callbacks_do_no_harm():
-    model = make_pipeline(StandardScaler(), quick()).set_callbacks(TrainingProgress(terminal()))
-    assert model.fit(X, Y).score(X, Y) > 0.5
 
 
 def test_it_is_pickled_without_its_console():

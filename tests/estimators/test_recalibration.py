@@ -117,15 +117,6 @@ def test_nothing_but_calibration_priors_curve_and_decision_changes(saved, kind, 
     assert (tmp_path / "new.qmedoid").read_bytes() == (tmp_path / "twice.qmedoid").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["evidence", "nearest", "circuit"])
-def test_ranking_of_two_classes_stays(saved, kind):
-    model, table = saved(kind), labeled(500, [0.5, 0.5], seed=5)[0]
-    new = qmedoid.recalibrate(model, *labeled(300, [0.8, 0.2])).model
-    before, after = (one.decide(table).scores @ [-1.0, 1.0] for one in (model, new))
-    order = np.argsort(before, kind="stable")
-    assert (np.diff(after[order]) >= -1e-12).all()
-
-
 @pytest.mark.parametrize(("kind", "n_classes"), [("evidence", 2), ("circuit", 2), ("circuit", 3)])
 def test_explanations_add_up(saved, kind, n_classes):
     new = qmedoid.recalibrate(saved(kind, n_classes), *labeled(300, [0.7] + [0.3 / (n_classes - 1)] * (n_classes - 1)))
@@ -156,7 +147,7 @@ def test_circuit_keeps_the_scores_that_it_was_trained_on(saved):
 
 def test_figures_after_are_of_rows_that_did_not_fit(saved):
     model = saved()
-    table, y = labeled(60, [0.5, 0.5])
+    table, y = labeled(60, [0.5, 0.5], seed=3)
     found = qmedoid.recalibrate(model, table, y)
     codes = np.searchsorted(model.classes_, y)
     raw = model.model.score(np.column_stack(list(table.values()))).scores

@@ -47,19 +47,6 @@ def one_warning(caught):
 # --- the table --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "what"),
-    [(np.inf, "infinity"), (-np.inf, "infinity"), (1e200, "1e+200, beyond ±1e+150")],
-)
-def test_value_that_is_no_usable_number_is_named_with_its_place(value, what):
-    with pytest.raises(DataError, match=re.escape(f"contains {what} in column 2, first at row 7")):
-        quick().fit(spoilt(value), Y)
-    fitted = quick().fit(pd.DataFrame(X, columns=NAMES), Y)
-    for method in ("predict", "predict_proba", "decision_function"):
-        with pytest.raises(DataError, match=re.escape(f"contains {what} in column 'sugar' (number 2), first at row 7")):
-            getattr(fitted, method)(pd.DataFrame(spoilt(value), columns=NAMES))
-
-
 @pytest.mark.parametrize("size", [1e149, 1e-300])
 def test_largest_and_smallest_values_that_are_taken_are_learnt_from(size, caught):
     table = X / np.abs(X).max() * size
@@ -73,12 +60,6 @@ def test_records_far_beyond_the_training_rows_are_clipped():
     fitted = quick().fit(X, Y)
     far, farther = fitted.predict_proba(np.full((1, 3), 1e6)), fitted.predict_proba(np.full((1, 3), 1e140))
     np.testing.assert_array_equal(far, farther)
-
-
-def test_another_number_of_columns_is_refused():
-    fitted = quick().fit(X, Y)
-    with pytest.raises(ValueError, match="X has 2 features, but VariationalClassifier is expecting 3 features"):
-        fitted.predict(X[:, :2])
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "circuit", "measured_by"])
@@ -113,16 +94,6 @@ def test_batch_larger_than_the_table_is_the_table(caught):
 # --- labels and folds -------------------------------------------------------------------------------------------
 
 
-def test_one_class_is_not_enough():
-    with pytest.raises(DataError, match="class"):
-        quick().fit(X, np.zeros(60))
-
-
-def test_target_is_needed():
-    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
-        quick().fit(X, None)
-
-
 def test_fold_without_a_class_is_refused():
     rows = np.arange(60)
     splits = [(rows[Y == 0], rows[Y == 1]), (rows[::2], rows[1::2])]
@@ -130,15 +101,6 @@ def test_fold_without_a_class_is_refused():
         with pytest.raises(DataError, match=r"Split 0 of 'cv' has no training row of class 1\. Use stratified splits"):
             quick(cv=splits, **changes).fit(X, Y)
     quick(cv=splits).fit(X, Y)  # nothing is chosen, so no fold is made
-
-
-def test_folds_that_do_not_fit_are_refused():
-    with pytest.raises(DataError, match="Split 0 of 'cv' does not fit the 60 rows of X"):
-        quick(cv=[(np.arange(50), np.arange(50, 61))], operating_point="f1").fit(X, Y)
-    with pytest.raises(ParameterError, match="holds no split: give at least one"):
-        quick(cv=[], operating_point="f1").fit(X, Y)
-    with pytest.raises(DataError, match=r"Split 0 of 'cv' has no validation rows"):
-        quick(cv=[(np.arange(60), np.arange(0))], operating_point="f1").fit(X, Y)
 
 
 def test_splits_that_judge_training_rows_are_told_of():
@@ -154,30 +116,13 @@ def test_held_out_rows_that_are_all_of_one_class_still_give_a_threshold():
     assert (fitted.predict(X) == 1).any()
 
 
-def test_few_rows_of_a_class_get_fewer_folds(caught):
-    labels = np.where(np.arange(60) < 3, "few", "many")
-    quick(cv=5, operating_point="f1").fit(X, labels)
-    assert one_warning(caught) == "cv=5 folds need 5 rows of every class, and class 'few' has 3: 3 were used."
-
-
 def test_one_row_per_class_leaves_nothing_to_choose_the_threshold_by(caught):
     fitted = quick(operating_point="f1").fit(X[:2], ["a", "b"])
     assert one_warning(caught) == "No row was held out to choose the threshold by: it stays at even odds."
     assert fitted.threshold_ == 0.5
 
 
-def test_operating_point_of_two_classes_is_refused_for_three():
-    for operating_point in ("f1", 0.3):
-        with pytest.raises(ParameterError, match=r"'operating_point' of 3 classes"):
-            quick(operating_point=operating_point).fit(X, Y3)
-
-
 # --- the circuit ------------------------------------------------------------------------------------------------
-
-
-def test_parity_is_for_two_classes():
-    with pytest.raises(ParameterError, match=r"parity read-out is for 2 classes, and there are 3: use readout="):
-        quick(readout="parity").fit(X, Y3)
 
 
 def test_direct_read_out_needs_a_state_for_every_class():
@@ -265,13 +210,6 @@ def test_unknown_name_in_the_grid_is_answered_with_the_known_ones():
         quick(grid={"depth": [1]}).fit(X, Y)
 
 
-def test_unknown_metric_is_answered_with_the_known_ones():
-    with pytest.raises(
-        ParameterError, match=r"one of 'macro_f1', 'f1', 'f2', 'accuracy', 'balanced_accuracy', or a dict with one of"
-    ):
-        quick(operating_point="roc_auc").fit(X, Y)
-
-
 def test_numbers_of_numpy_are_numbers():
     fitted = quick(
         n_qubits=np.int64(2), n_reps=np.int32(1), reupload=np.True_, input_scales=np.float64(1.5), n_steps=np.int64(5),
@@ -281,12 +219,3 @@ def test_numbers_of_numpy_are_numbers():
     np.testing.assert_array_equal(fitted.input_scales_, [1.5, 1.5, 1.5])
     assert fitted.threshold_ == pytest.approx(0.4)
     np.testing.assert_array_equal(quick(input_scales=np.array([1.0, 2.0, 3.0])).fit(X, Y).input_scales_, [1, 2, 3])
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [({7: 1.0}, "'class_weight' names 7, which is not a class"), ({0: -1}, "Got -1 for class 0 instead")],
-)
-def test_wrong_class_weights_name_the_class(weights, message):
-    with pytest.raises(ParameterError, match=message):
-        quick(class_weight=weights).fit(X, Y)

@@ -1,31 +1,20 @@
 """VariationalClassifier as users meet it: tables, labels, decisions, meta-estimators, circuits, and what it learns."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import (
-    GridSearchCV,
     PredefinedSplit,
-    StratifiedKFold,
-    TunedThresholdClassifierCV,
-    cross_val_score,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 from qmedoid import VariationalClassifier, load
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.row_groups import ranks, row_order
-from qmedoid.kernels.backend import compiled
 from qmedoid.methods.variational import model as variational_model
 from qmedoid.methods.variational import selection as variational_selection
 from qmedoid.methods.variational.readout import DirectReadout, ParityReadout
@@ -60,34 +49,6 @@ def same(a, b):
 
 
 # --- tables and labels ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("make", ["pandas", "polars"])
-def test_every_make_of_table_gives_the_same_model_and_its_names(make):
-    frame = pd.DataFrame(X2, columns=NAMES) if make == "pandas" else pl.DataFrame(X2, schema=NAMES)
-    labels = pd.Series(Y2) if make == "pandas" else pl.Series(Y2)
-    from_array, from_frame = quick().fit(X2, Y2), quick().fit(frame, labels)
-    same(from_array, from_frame)
-    assert list(from_frame.feature_names_in_) == NAMES
-    np.testing.assert_array_equal(from_frame.predict_proba(frame), from_array.predict_proba(X2))
-    with pytest.raises(ValueError, match=r"(?s)unseen at fit time:\n- other"):
-        from_frame.predict(pd.DataFrame(X2, columns=["other", *NAMES[1:]]))
-
-
-@pytest.mark.parametrize("labels", [["no", "yes"], [5, -3], [True, False], ["c", "a", "b"]])
-def test_labels_of_any_kind_come_back(labels):
-    X, y = (X2, Y2) if len(labels) == 2 else (X3, Y3)
-    named = np.array(labels)[y]
-    fitted = quick(n_steps=60).fit(X, named)
-    np.testing.assert_array_equal(fitted.classes_, sorted(labels))
-    predicted = fitted.predict(X)
-    assert predicted.dtype == named.dtype
-    assert (predicted == named).mean() > 0.7  # swapped labels would give less than one half
-    assert fitted.predict_proba(X).shape == (len(X), len(labels))
-
-
-def test_single_precision_tables_give_the_model_of_their_values():
-    same(quick().fit(X2.astype(np.float32), Y2), quick().fit(X2.astype(np.float32).astype(np.float64), Y2))
 
 
 def test_simulation_in_single_precision_is_close():
@@ -202,30 +163,6 @@ def test_threads_change_no_bit(monkeypatch, optimizer):
     np.testing.assert_array_equal(models[0].predict_proba(X2), models[1].predict_proba(X2))
 
 
-def test_clone_is_unfitted_and_fits_to_the_same():
-    fitted = quick(operating_point="f1", grid={"n_reps": [1, 2]}).fit(X2, Y2)
-    again = clone(fitted)
-    assert not hasattr(again, "model_")
-    same(again.fit(X2, Y2), fitted)
-
-
-def test_pickled_classifier_predicts_the_same_bits():
-    for fitted in (quick(operating_point="f1").fit(X2, Y2), quick(shots=50).fit(X2, Y2)):
-        again = pickle.loads(pickle.dumps(fitted))
-        assert again.predict_proba(X2).tobytes() == fitted.predict_proba(X2).tobytes()
-        np.testing.assert_array_equal(again.predict(X2), fitted.predict(X2))
-
-
-def test_row_is_decided_by_itself():
-    fitted = quick().fit(X2, Y2)
-    whole = fitted.predict_proba(X2)
-    rounding = 0.0 if compiled("statevector") is not None else 1e-15  # the twin promises no more
-    for row in range(90):
-        alone = fitted.predict_proba(X2[row : row + 1])[0]
-        np.testing.assert_allclose(alone, whole[row], rtol=0, atol=rounding)
-    np.testing.assert_allclose(fitted.predict_proba(X2[::-1]), whole[::-1], rtol=0, atol=rounding)
-
-
 def test_units_of_the_features_do_not_matter():
     unit = np.array([1e-3, 1.0, 4e6])
     plain, scaled = quick().fit(X2, Y2), quick().fit(X2 * unit + 7.0 * unit, Y2)
@@ -235,18 +172,6 @@ def test_units_of_the_features_do_not_matter():
 
 
 # --- other estimators -------------------------------------------------------------------------------------------
-
-
-def test_it_works_inside_the_meta_estimators_of_scikit_learn():
-    search = GridSearchCV(quick(), {"n_reps": [1, 2], "input_scales": [np.float64(1.0), "learned"]}, cv=2).fit(X2, Y2)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    calibrated = CalibratedClassifierCV(quick(), cv=2).fit(X2, Y2)
-    np.testing.assert_allclose(calibrated.predict_proba(X2).sum(axis=1), 1)
-    tuned = TunedThresholdClassifierCV(quick(), scoring="f1", cv=2).fit(X2, Y2)
-    assert f1_score(Y2, tuned.predict(X2)) > 0.5
-    piped = make_pipeline(MinMaxScaler(), quick()).fit(X2, Y2)
-    np.testing.assert_allclose(piped.predict_proba(X2), quick().fit(X2, Y2).predict_proba(X2), rtol=1e-6)
-    assert cross_val_score(piped, X3, Y3, cv=2).min() > 0.6
 
 
 # --- the grid ---------------------------------------------------------------------------------------------------
@@ -264,13 +189,6 @@ def test_best_of_the_grid_is_trained_on_all_rows(operating_point):
     chosen = quick(**fitted.best_params_).fit(X2, Y2)
     np.testing.assert_array_equal(chosen.weights_, fitted.weights_)
     assert fitted.get_params()["n_steps"] == 30  # parameters are left as they were given
-
-
-def test_folds_may_be_given():
-    folds = StratifiedKFold(3, shuffle=True, random_state=1)
-    by_splitter = quick(operating_point="f1", cv=folds).fit(X2, Y2)
-    by_rows = quick(operating_point="f1", cv=list(folds.split(X2, Y2))).fit(X2, Y2)
-    same(by_splitter, by_rows)
 
 
 # --- what a fit leaves behind -----------------------------------------------------------------------------------
@@ -483,14 +401,6 @@ def test_stop_before_any_was_judged_uses_the_first_and_even_odds():
     assert fitted.threshold_ == 0.5
     assert fitted.best_params_ == {"n_reps": 1}
     assert fitted.cv_scores_ is None
-
-
-def test_error_in_a_callback_ends_the_fit():
-    def fail(_):
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        quick().set_callbacks(Listener(fail)).fit(X2, Y2)
 
 
 # --- what it learns ---------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.explain.explanation import rounded_to_sum, signed, steps
 from qmedoid.explain.flips import known_values, nearest_flips, sizes
-from qmedoid.explain.sentences import flip_texts, sentences
+from qmedoid.explain.sentences import sentences
 from qmedoid.metrics.texts import cell_text
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import with_missing_values_out
@@ -469,7 +469,7 @@ def test_flips_of_numbers_that_lie_close_together_are_found_and_printed_with_the
     for row in range(12):
         record = table.slice(row, 1)
         for flip in saved.explain(record, fixed=["x"]).flips:
-            before, after = flip_texts(flip)[0].removeprefix("v: ").split(" → ")
+            before, after = flip["text"].removeprefix("v: ").split(" → ")
             assert before != after
             assert saved.predict(record.set_column(0, "v", pa.array([float(after)])))[0] == flip["prediction"]
             found += 1

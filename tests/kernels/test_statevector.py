@@ -35,7 +35,7 @@ class Case:
         return statevector.expectations(self.angles, self.weights, self.observables, reupload=reupload)
 
     def record(self, reupload: bool) -> statevector.Tape:
-        return statevector.record(self.angles, self.weights, self.observables, reupload=reupload)
+        return statevector.Tape(self.angles, self.weights, self.observables, reupload=reupload)
 
     def gradient(self, reupload: bool) -> tuple[np.ndarray, np.ndarray]:
         return self.record(reupload).gradient(self.upstream)
@@ -267,7 +267,7 @@ def test_wrong_circuits(angles: np.ndarray, weights: np.ndarray, message: str) -
     for call in (
         lambda: statevector.states(angles, weights, reupload=False),
         lambda: statevector.expectations(angles, weights, observables, reupload=False),
-        lambda: statevector.record(angles, weights, observables, reupload=False),
+        lambda: statevector.Tape(angles, weights, observables, reupload=False),
     ):
         with pytest.raises(ParameterError, match=message):
             call()
@@ -280,7 +280,7 @@ def test_wrong_observables_gradients_and_threads() -> None:
         with pytest.raises(DataError, match=r"Observables must be of shape \(K, 4\)"):
             statevector.expectations(case.angles, case.weights, observables, reupload=True)
         with pytest.raises(DataError, match=r"Observables must be of shape \(K, 4\)"):
-            statevector.record(case.angles, case.weights, observables, reupload=True)
+            statevector.Tape(case.angles, case.weights, observables, reupload=True)
     with pytest.raises(DataError, match=r"must be of shape \(5, 3\). Got shape \(3, 5\)"):
         case.record(True).gradient(case.upstream.T)
     with pytest.raises(ParameterError, match="threads"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmedoid.markup.html import element, plain, shortened
+from qmedoid.markup.charts import element, plain, shortened
 
 
 class Reader(HTMLParser):

@@ -12,12 +12,11 @@ from markupsafe import Markup
 from qmedoid.markup import page
 
 PAGE = """{% extends "base.html" %}{% import "macros.html" as m with context %}
-{% block title %}{{ title }}{% endblock %}
-{% block main %}
+{% set main %}
 {% call m.section("one", title) %}{{ m.table(title, ["a", title], [[title, 1.23456789]], [1]) }}{% endcall %}
 {% call m.section("two", "Two") %}{{ m.facts([("name", title), ("none", none)]) }}
 {{ m.figure(title, title, markup, title, [title], [[title]]) }}{% endcall %}
-{% endblock %}
+{% endset %}
 """
 
 

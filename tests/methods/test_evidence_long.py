@@ -10,11 +10,11 @@ from qmedoid.geometry.row_groups import numbered
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.methods.evidence import bag as bag_module
 from qmedoid.methods.evidence import fit as fit_module
-from qmedoid.methods.evidence import logistic, long_table
+from qmedoid.methods.evidence import long_table, multinomial
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.logistic import fit_multinomial
 from qmedoid.methods.evidence.long_table import row_blocks
+from qmedoid.methods.evidence.multinomial import fit_multinomial
 
 SMALL = EvidenceSettings(n_medoids=16, n_pairs=3, n_triples=2, n_terms=300, n_neighbors=0)
 
@@ -135,7 +135,7 @@ def test_a_multinomial_refit_finds_the_penalty_that_held_out_rows_ask_for(monkey
     start = np.zeros(3), np.zeros((60, 3))
     folds = rng.permutation(np.arange(200) % 5)
     found = row_losses(fit_multinomial(rotated, codes, 0.05, start, folds)[2], codes)
-    monkeypatch.setattr(logistic, "_STRENGTHS", (1.0,))
+    monkeypatch.setattr(multinomial, "_STRENGTHS", (1.0,))
     as_given = row_losses(fit_multinomial(rotated, codes, 0.05, start, folds)[2], codes)
     assert found.mean() < 0.8 * as_given.mean()
 

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
 from qmedoid.methods.evidence.bag import chosen_groups
 from qmedoid.methods.evidence.design import Scaled, evidence_design, linear_part, near_part
 from qmedoid.methods.evidence.fit import medoids_of_classes, stratified_sample
-from qmedoid.methods.evidence.logistic import fit_logistic
 from qmedoid.methods.evidence.ridge import fit_ridge
 
 
@@ -60,52 +58,6 @@ def test_rows_that_judge_choose_the_penalty_alone():
     assert clear.penalty < noisy.penalty
     missed = (targets - clear.out_of_fold)[:30]
     assert clear.path.errors[clear.path.place] == pytest.approx((missed**2).mean())
-
-
-@pytest.fixture
-def logistic_rows():
-    rng = np.random.default_rng(4)
-    columns = rng.normal(size=(80, 4))
-    return columns, (rng.random(80) < 1 / (1 + np.exp(-columns @ [1.5, -1.0, 0.5, 0.0]))).astype(float)
-
-
-def test_logits_of_left_out_rows_are_those_of_refits_to_first_order(logistic_rows):
-    """The intercept is that of all rows."""
-    columns, positive = logistic_rows
-    intercept, coefficients, out_of_fold = fit_logistic(columns, positive, 2.0, 0.0, np.zeros(4))
-    refits = np.empty(len(columns))
-    for row in range(len(columns)):
-        others = np.arange(len(columns)) != row
-        _, own, _ = fit_logistic(columns[others], positive[others], 2.0, intercept, coefficients)
-        refits[row] = intercept + columns[row] @ own
-    fitted = intercept + columns @ coefficients
-    assert np.abs(out_of_fold - refits).max() < 0.15 * np.abs(fitted - refits).max()
-
-
-def test_perfectly_separated_classes_have_finite_weights():
-    columns = np.r_[np.full(20, -1.0), np.full(20, 1.0)][:, None]
-    _, _, out_of_fold = fit_logistic(columns, (columns[:, 0] > 0).astype(float), 1e-9, 0.0, np.zeros(1))
-    assert np.isfinite(out_of_fold).all()
-    assert (out_of_fold * columns[:, 0] > 0).all()
-
-
-@pytest.mark.parametrize("separated", [False, True])
-@pytest.mark.parametrize("penalty", [1e-4, 0.1, 30.0])
-def test_a_logistic_refit_ends_at_the_minimum_from_any_start(penalty, separated):
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(150, 12)) * 10.0 ** rng.uniform(-2, 1, size=12)
-    noise = 0.0 if separated else 2.0
-    positive = (features @ rng.normal(size=12) + noise * rng.normal(size=150) > 0).astype(np.float64)
-    ends = [
-        fit_logistic(features, positive, penalty, intercept, start)
-        for intercept, start in ((0.0, np.zeros(12)), (5.0, 3.0 * rng.normal(size=12)))
-    ]
-    for intercept, coefficients, out_of_fold in ends:
-        gradient = features.T @ (positive - expit(intercept + features @ coefficients)) - penalty * coefficients
-        assert np.abs(gradient).max() < 1e-5 * np.abs(features).sum(axis=0).max()
-        assert np.isfinite(out_of_fold).all()
-    first, second = (intercept + features @ coefficients for intercept, coefficients, _ in ends)
-    np.testing.assert_allclose(first, second, atol=1e-6 * (1.0 + np.abs(first).max()))
 
 
 def test_the_linear_part_is_linear_in_its_column():

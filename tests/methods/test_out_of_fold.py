@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from qmedoid.geometry.row_groups import numbered
-from qmedoid.methods.evidence.bag import fit_logistic
 from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
 
 
@@ -60,23 +59,6 @@ def test_errors_of_the_path_are_those_of_groups():
     double = fit_ridge(twice, np.concatenate([targets, targets]), together=together)
     np.testing.assert_allclose(double.path.errors, once.path.errors, rtol=1e-8)
     np.testing.assert_allclose(double.out_of_fold[:50], once.out_of_fold, rtol=1e-6, atol=1e-9)
-
-
-def test_logits_of_groups_that_differ_are_those_of_refits_to_first_order():
-    features, groups, targets = drawn(80, 4, seed=1)
-    positive = (targets[:, 0] + 1) / 2
-    together = RowGroups(groups, features)
-    intercept, coefficients, out_of_fold = fit_logistic(
-        features, positive, 3.0, 0.0, np.zeros(4), [(slice(None), together)]
-    )
-    refits = np.empty(80)
-    for group in range(groups.max() + 1):
-        own = groups == group
-        start, weights, _ = fit_logistic(features[~own], positive[~own], 3.0, intercept, coefficients)
-        refits[own] = start + features[own] @ weights
-    fitted = intercept + features @ coefficients
-    differ = np.concatenate([rows.ravel() for rows in together.batches])
-    assert np.abs(out_of_fold - refits)[differ].max() < 0.2 * np.abs(fitted - refits).max()
 
 
 def test_of_many_large_groups_some_judge_the_penalty_and_all_are_left_out(monkeypatch):

@@ -5,9 +5,9 @@ import pytest
 
 from qmedoid.estimators.encoding import Category, target_statistics
 from qmedoid.methods.calibration import fit_calibration
-from qmedoid.methods.evidence.logistic import fit_logistic, fit_multinomial
+from qmedoid.methods.evidence.multinomial import fit_multinomial
 from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
-from qmedoid.methods.rare.fit import fit_logistic as rare_logistic
+from qmedoid.methods.rare.fit import fit_logistic
 from qmedoid.methods.weights import fit_sum
 
 
@@ -44,20 +44,6 @@ def test_ridge_of_weighted_rows_is_that_of_copies(p, same_intercept, grouped):
 
 
 PENALTIES = 10.0 ** np.arange(-4.0, 1.0)
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-def test_logistic_regression_of_weighted_rows_is_that_of_copies(grouped):
-    features, codes, times, copies = rows()
-    groups = np.arange(len(codes)) // (2 if grouped else 1)
-    together = RowGroups(groups[copies], features[copies])
-    own = RowGroups(groups, features) if grouped else None
-    start, positive = np.zeros(features.shape[1]), codes.astype(float)
-    mean = times.mean()
-    copied = fit_logistic(features[copies], positive[copies], 0.5 * mean, 0.0, start, [(slice(None), together)])
-    weighed = fit_logistic(features, positive, 0.5, 0.0, start, [(slice(None), own)], row_weights=times / mean)
-    np.testing.assert_allclose(weighed[1], copied[1], rtol=1e-5)
-    np.testing.assert_allclose(weighed[2][copies], copied[2], rtol=1e-4, atol=1e-6)
 
 
 def test_multinomial_regression_of_weighted_rows_is_that_of_copies():
@@ -113,8 +99,8 @@ def test_curve_of_weighted_rows_is_as_likely_as_that_of_copies(n_classes):
 def test_regression_of_rare_events_counts_rows_by_their_weights():
     features, codes, times, copies = rows()
     strengths = np.full(features.shape[1], 0.3)
-    copied = rare_logistic(features[copies], codes[copies] == 1, strengths)
-    weighed = rare_logistic(features, codes == 1, strengths, row_weights=times.astype(float))
+    copied = fit_logistic(features[copies], codes[copies] == 1, strengths)
+    weighed = fit_logistic(features, codes == 1, strengths, row_weights=times.astype(float))
     assert weighed[0] == pytest.approx(copied[0], rel=1e-6)
     np.testing.assert_allclose(weighed[1], copied[1], rtol=1e-6, atol=1e-9)
 

@@ -101,31 +101,6 @@ def test_a_row_beyond_the_sample_moves_nothing_but_its_own_score():
     assert 3 <= beyond <= 10
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_where_classes_can_hardly_be_told_the_logistic_refit_is_the_ridge(monkeypatch, seed):
-    """At even odds the logistic loss of a row is a quarter of its square, so that λ means the same in both.
-
-    The share of it that is kept, a little below 1, lets logits be a little larger, and never smaller.
-    """
-    found = []
-
-    def logistic(rotated, positive, penalty, intercept, coefficients, *others, **named):
-        found.append(
-            (coefficients, fit_logistic(rotated, positive, penalty, intercept, coefficients, *others, **named))
-        )
-        return found[-1][1]
-
-    fit_logistic = bag_module.fit_logistic
-    monkeypatch.setattr(bag_module, "fit_logistic", logistic)
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(400, 5))
-    codes = (rng.random(400) < 0.5 + 0.12 * np.tanh(X[:, 0])).astype(np.intp)
-    fit_evidence(X, codes, 2, replace(SMALL, n_pairs=0, n_bags=1), 0)
-    for by_ridge, (_, coefficients, _) in found:
-        slope = float(coefficients @ by_ridge / (by_ridge @ by_ridge))
-        assert 0.95 < slope < 1.3, slope
-
-
 # --- neighbors -------------------------------------------------------------------------------------------------------
 
 

@@ -34,15 +34,6 @@ def test_what_was_put_is_got_bit_for_bit_and_has_the_same_bytes_each_time(tmp_pa
     assert file_of(stores[0]).read_bytes() == file_of(stores[1]).read_bytes()
 
 
-def test_keys_do_not_mix(tmp_path):
-    store = CellStore(tmp_path)
-    keys = [KEY, KEY[:-1] + "1", "00" + KEY[2:]]
-    for number, key in enumerate(keys):
-        assert store.get(key) is None
-        store.put(key, {"number": number})
-    assert [store.get(key) for key in keys] == [{"number": number} for number in range(3)]
-
-
 def test_every_cut_and_every_flipped_byte_counts_as_absent_or_changes_nothing(tmp_path):
     store = CellStore(tmp_path)
     result = {"test": {"roc_auc": 0.123456789, "confusion": [[1, 2], [3, 4]]}}
@@ -78,9 +69,3 @@ def test_places_that_cannot_be_written_are_absent_and_errors_of_output(tmp_path)
         with pytest.raises(OutputError, match="cannot be written"):
             store.put(KEY, {})
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_nothing_is_left_of_a_result_that_cannot_be_kept(tmp_path):
-    with pytest.raises(TypeError):
-        CellStore(tmp_path).put(KEY, {"x": object()})
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from benchmarks.studies import baselines, cells, ours, runner
-from benchmarks.studies.cells import FRAUD_SAMPLE, HEART_ORDINAL, Cell, load_data
+from benchmarks.studies.cells import FRAUD_SAMPLE, Cell
 from benchmarks.studies.paper import FRAUD_VARIANTS, PARTS, SMALL_METHODS, SMALL_VARIANTS, STUDY, Plan
 from benchmarks.studies.runner import versions
 
@@ -86,11 +86,6 @@ class TestPlan:
         assert {cell.data for cell in quick.cells} == {"heart", "breast-cancer", "wine", FRAUD_SAMPLE}
         assert {cell.method for cell in quick.cells}.isdisjoint({*SMALL_VARIANTS, *FRAUD_VARIANTS})
 
-    def test_the_heart_data_are_numbered_only_with_the_variants(self):
-        assert HEART_ORDINAL in {cell.data for cell in Plan(["heart"]).cells}
-        assert HEART_ORDINAL not in {cell.data for cell in Plan(["heart"], variants=False).cells}
-        assert HEART_ORDINAL not in {cell.data for cell in Plan(["wine", "breast-cancer"]).cells}
-
     @pytest.mark.parametrize("seed", [0, 40])
     @pytest.mark.parametrize("quick", [False, True])
     def test_all_methods_share_the_splits_of_a_data_set(self, seed, quick):
@@ -105,16 +100,3 @@ class TestPlan:
             assert len({tuple(own) for own in seeds.values()}) == 1
             assert members[0].seed == seed
             assert split != "time" or {tuple(own) for own in seeds.values()} == {(seed,)}
-
-    def test_parts_stand_alone(self):
-        everything = set(Plan(PARTS).cells)
-        alone = [set(Plan([part]).cells) for part in PARTS]
-        assert set.union(*alone) == everything
-        assert sum(map(len, alone)) == len(everything)
-
-    def test_names_lead_to_the_data(self):
-        assert load_data("wine").name == "Wine"
-        assert load_data(FRAUD_SAMPLE).X.shape == (14_707, 29)
-        numbered, plain = load_data(HEART_ORDINAL), load_data("heart")
-        assert (numbered.y == plain.y).all()
-        assert numbered.X.shape[1] == 11 < plain.X.shape[1]

@@ -5,20 +5,16 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.studies import device_report, devices, paper, runner
+from benchmarks.studies import device_report, paper, runner
 from benchmarks.studies.cells import FRAUD_SAMPLE, Cell, load_data, paper_split
-from benchmarks.studies.device_report import all_measured, goals_table, make_device_report
+from benchmarks.studies.device_report import make_device_report
 from benchmarks.studies.devices import STUDY, DevicePlan
-from benchmarks.studies.document import write_report
 from benchmarks.studies.measured import chances_of, chosen_rows, drawn_counts, rms, run_measured
 from benchmarks.studies.results import StudyResults
 from made_up_devices import made_up
 
-from qmedoid.exceptions import ModelError, ParameterError
-
 pytest.importorskip("qiskit_aer", reason='needs Qiskit: pip install "qmedoid[quantum]"')
 pytest.importorskip("qiskit_ibm_runtime", reason='needs the runtime: pip install "qmedoid[ibm]"')
-from qiskit.primitives import StatevectorSampler
 from qiskit_ibm_runtime.fake_provider import FakeManilaV2
 
 import qmedoid.quantum
@@ -115,27 +111,6 @@ class TestCells:
             scores = [(ones - 500 * p) / np.sqrt(500 * p * (1 - p)) for ones, p in pairs]
             assert rms(np.concatenate(scores)) == pytest.approx(1.0, abs=0.1)
 
-    def test_chances_of_other_circuits_and_of_samplers_are_refused(self, fitted):
-        model, X = fitted
-        one, other = (model.measurement_plan(X[[row]], Device(n_qubits=N_QUBITS)) for row in range(2))
-        with pytest.raises(ModelError, match="different circuits"):
-            drawn_counts(other, one, chances_of(one), np.random.default_rng(0))
-        sampled = Device(sampler=StatevectorSampler(seed=np.random.default_rng(1)), n_qubits=2)
-        with pytest.raises(ParameterError, match="shots alone"):
-            chances_of(model.measurement_plan(X, sampled))
-
-    def test_calibration_can_be_left_out(self, backend, fitted):
-        model, X = fitted
-        one = model.measurement_plan(X, Device(backend, n_qubits=N_QUBITS, seed=1), shots=200, seed=1)
-        result = one.run()
-        raw = result.without_calibration()
-        np.testing.assert_array_equal(raw.estimates[0].overlaps, result.estimates[0].raw)
-        assert raw.estimates[0].lines is None is not result.estimates[0].lines
-        # Shots alone: s(1 − s)/n, with half a count on each side.
-        share = (200 * result.estimates[0].raw + 0.5) / 201
-        np.testing.assert_allclose(raw.estimates[0].errors, np.sqrt(share * (1 - share) / 200))
-        assert rms(raw.overlap_errors) > rms(result.overlap_errors)
-
 
 def test_plans_expect_next_to_no_shot_noise_of_an_outcome_that_hardly_ever_comes(fitted):
     model, _ = fitted
@@ -163,14 +138,6 @@ class TestPlan:
         assert all(STUDY.method(cell).run is run_measured for cell in cells)
         settings = [STUDY.method(cell).settings for cell in cells if cell.data == FRAUD_SAMPLE]
         assert {(one["model"], one["records"]) for one in settings} == {("default", 20)}
-
-    def test_smoke_runs_are_small_and_keep_results_of_their_own(self):
-        full, quick = DevicePlan(), DevicePlan(seed=4).quick()
-        assert len(quick.cells) == 12
-        assert {cell.seed for cell in quick.cells} == {4}
-        assert all(STUDY.method(cell).settings["records"] == 4 for cell in quick.cells)
-        assert not {cell.part for cell in quick.cells} & {cell.part for cell in full.cells}
-        assert sum(map(STUDY.seconds, quick.cells)) < 0.1 * sum(map(STUDY.seconds, full.cells))
 
     def test_results_depend_on_the_versions_of_qiskit_where_they_do(self, monkeypatch):
         cells = DevicePlan().quick().cells[0], Cell("small", "wine", "random", 0, "LogReg")
@@ -236,25 +203,3 @@ class TestReport:
         found = [one for one in document.findings if "Not met" in one]
         assert len(found) == 1
         assert found[0].startswith(f"Not met: Heart disease, fake Torino, 4,096 shots: {goal} is ")
-
-    def test_records_of_too_many_circuits_miss_the_goal(self):
-        results = made_up(DevicePlan())
-        for result in results.by_cell.values():
-            result["circuits_alone"] = [1, 21]
-        titles = {cell.data: cell.data for cell in results.by_cell}
-        rows = goals_table(all_measured(results, titles)).rows
-        assert [row[0] for row in rows if row[-1] == "no"] == [
-            t for t in ("heart", "breast-cancer", "wine") for _ in "abc"
-        ]
-
-    def test_files_of_a_report(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(devices, "TABLES", ("wine",))
-        write_report(report(made_up(DevicePlan()), DevicePlan()), tmp_path / "out", force=False)
-        names = {path.name for path in (tmp_path / "out").iterdir()}
-        pictures = {
-            f"device_{what}_{model}.svg" for what in ("decisions", "errors") for model in ("default", "printed")
-        }
-        assert names >= pictures | {"device_goals.csv", "findings.txt", "index.html"}
-        page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-        assert "Nothing here ran on a real device." in page
-        assert "qiskit-ibm-runtime" in (tmp_path / "out" / "device_goals.csv").read_text().splitlines()[0]

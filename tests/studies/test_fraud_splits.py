@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 from benchmarks.datasets import load_creditcard
-from benchmarks.studies.cells import digest, duplicate_groups, grouped_split, paper_split, time_split
+from benchmarks.studies.cells import duplicate_groups, grouped_split, paper_split, time_split
 from benchmarks.studies.paper import FRAUD
 
 from qmedoid.datasets import FEATURES, HOW_TO_GET, locate
@@ -56,12 +56,3 @@ def test_the_split_by_time_puts_the_latest_payments_last(data):
     assert data.times[split.val].max() <= data.times[split.test].min()
     # Frauds are not spread evenly over the two days: that is what makes this split another question.
     assert [int(data.y[rows].sum()) for rows in split] == [356, 42, 94]
-
-
-def test_the_digest_is_quick_and_knows_every_number(data):
-    start = time.process_time()
-    whole = digest(data)
-    assert time.process_time() - start < 1
-    changed = data.X.copy()
-    changed[200_000, 17] = np.nextafter(changed[200_000, 17], np.inf)
-    assert digest(type(data)(data.name, changed, data.y, data.feature_names, data.class_names, data.times)) != whole

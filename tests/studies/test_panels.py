@@ -1,6 +1,5 @@
 """Pictures of studies: every value is at its place, and nothing is loaded."""
 
-import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -14,13 +13,10 @@ from benchmarks.studies.panels import (
     CurvePanel,
     Dot,
     Trace,
-    best_at,
     confusion_grid,
-    count_texts,
     curve_grid,
     dots_against_paper,
     looks,
-    median_trace,
     row_shares,
     thinned,
     trace_grid,
@@ -116,68 +112,6 @@ def test_curves_are_drawn_at_their_points() -> None:
     assert _texts(_curves())[-5:] == [*(curve.label for curve in CURVES), "the paper"]
 
 
-def test_gaps_are_left_and_points_of_the_paper_are_marked() -> None:
-    mean = np.where((X > 0.4) & (X < 0.6), math.nan, X)
-    picture = curve_grid("a", "A", [CurvePanel("", X, [Curve("a", mean)])], x_label="x", y_label="y")
-    lines = [one for one in _root(picture).iter(f"{NS}path") if one.attrib.get("fill") == "none"]
-    assert len(lines) == 3  # both parts, and the sample of the legend
-    assert len([one for one in _root(_one()).iter(f"{NS}path") if one.attrib.get("class") == "printed"]) == 2
-
-
-def test_logarithmic_axis_has_plain_labels_and_no_zero() -> None:
-    texts = _texts(_one())
-    assert {"0.1", "1"} <= set(texts)
-    line = next(one for one in _root(_one()).iter(f"{NS}path") if one.attrib.get("stroke-width") == "2.5")
-    assert len(_points(line)) == len(X) - 1
-
-
-def test_dots_bars_and_diamonds_are_where_they_belong() -> None:
-    picture = _dots()
-    panel = _root(picture).find(f"{NS}g")
-    assert panel is not None
-    (bar,) = (one for one in panel.findall(f"{NS}line") if one.attrib.get("stroke-width") == "2.6")
-    dots = panel.findall(f"{NS}circle")
-    marks = [_points(one)[0] for one in panel.findall(f"{NS}path") if one.attrib.get("class") == "printed"]
-    low, high, ours, light = (
-        *(float(bar.attrib[one]) for one in ("x1", "x2")),
-        *(float(one.attrib["cx"]) for one in dots),
-    )
-    scale = (high - low) / 0.2
-    assert ours == pytest.approx(low + 0.1 * scale, abs=0.1)
-    assert light == pytest.approx(low + 0.2 * scale, abs=0.1)
-    assert [one[0] for one in marks] == pytest.approx([low + 0.14 * scale, low + 0.2 * scale], abs=0.1)
-    assert float(dots[0].attrib["cy"]) < marks[1][1] < float(dots[1].attrib["cy"])
-    assert _texts(picture)[-4:] == ["ours", "others", "the paper", "least to most over splits"]
-
-
-def test_counts_stand_in_the_cells_of_their_row_and_column() -> None:
-    panel = _root(_confusions()).find(f"{NS}g")
-    assert panel is not None
-    cells = {
-        (one.attrib["x"], one.attrib["y"]): one.text for one in panel.findall(f"{NS}text")
-        if one.text in {"85", "18", "17", "110"}
-    }  # fmt: skip
-    ordered = sorted(cells, key=lambda place: (float(place[1]), float(place[0])))
-    assert [cells[place] for place in ordered] == ["85", "18", "17", "110"]
-
-
-def test_searches_are_drawn_with_their_median() -> None:
-    panel = _root(_traces()).find(f"{NS}g")
-    assert panel is not None
-    *splits, median = (one for one in panel.findall(f"{NS}path") if one.attrib.get("fill") == "none")
-    assert len(splits) == 2
-    ends = [float(re.findall(r"H([\d.]+)", one.attrib["d"])[-1]) for one in (*splits, median)]
-    assert ends[0] == ends[2] > ends[1]
-    assert float(median.attrib["stroke-width"]) > float(splits[0].attrib["stroke-width"])
-
-
-def test_many_points_still_make_a_small_file() -> None:
-    x = np.sort(np.random.default_rng(0).random(60_000))
-    noise = np.random.default_rng(1).normal(0, 0.01, x.size)
-    curves = [Curve(f"m{power}", x**power + noise, x**power - 0.1, x**power + 0.1) for power in range(7)]
-    assert len(curve_grid("many", "Many", [CurvePanel("", x, curves)], x_label="x", y_label="y").svg) < 200_000
-
-
 @given(hnp.arrays(np.float64, st.integers(0, 200), elements=st.floats(-1, 1)), st.booleans())
 def test_points_are_left_out_only_between_neighbors_on_the_same_place(x: npt.NDArray[np.float64], log_x: bool) -> None:
     kept = thinned(x, 10, log_x=log_x)
@@ -194,40 +128,11 @@ def test_points_are_left_out_only_between_neighbors_on_the_same_place(x: npt.NDA
             assert abs(apart) <= width * (1 + 1e-9) + 1e-12
 
 
-def test_sorted_axis_keeps_at_most_two_points_a_place() -> None:
-    assert thinned(np.linspace(0, 1, 10_000), 50, log_x=False).size <= 2 * 51
-
-
-@st.composite
-def _trace(draw: st.DrawFn) -> Trace:
-    evaluations = sorted(draw(st.sets(st.integers(1, 30), min_size=1, max_size=8)))
-    best = draw(st.lists(st.floats(0, 1), min_size=len(evaluations), max_size=len(evaluations)))
-    return evaluations, sorted(best)
-
-
-@given(st.lists(_trace(), min_size=1, max_size=5))
-def test_median_is_that_of_every_single_evaluation(traces: list[Trace]) -> None:
-    median = median_trace(traces)
-    begun = max(at[0] for at, _ in traces)
-    for evaluation in range(int(begun), 32):
-        now = []
-        for trace in traces:
-            done = [best for at, best in zip(*trace, strict=True) if at <= evaluation]
-            now.append(done[-1])
-        assert best_at(median, np.array([float(evaluation)])) == np.median(now)
-    assert np.isnan(best_at(median, np.array([begun - 1.0]))[0])
-
-
 @given(hnp.arrays(np.float64, (3, 3), elements=st.integers(0, 1000).map(float)))
 def test_shares_are_those_of_their_row(matrix: npt.NDArray[np.float64]) -> None:
     shares = row_shares(matrix)
     assert np.allclose(shares * matrix.sum(axis=1, keepdims=True), matrix)
     assert np.allclose(shares.sum(axis=1), matrix.sum(axis=1) > 0)
-
-
-def test_counts_have_a_decimal_where_one_of_them_is_a_mean() -> None:
-    assert count_texts(np.array([[280601.0, 3.0]])) == [["280,601", "3"]]
-    assert count_texts(np.array([[280601.0, 3.25]])) == [["280,601.0", "3.2"]]
 
 
 def test_ours_look_the_same_whatever_the_others() -> None:

@@ -6,7 +6,7 @@ from benchmarks.quality import card_tables
 from benchmarks.quality.card import METHODS as PAYMENT_METHODS
 from benchmarks.quality.card import Payments, Shifted, judge_payments, recall_at_alerts, tune_by_pr_auc
 from benchmarks.quality.card_ours import log_odds_of
-from benchmarks.quality.card_tables import Ranking, resampled
+from benchmarks.quality.card_tables import Ranking
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.rivals import FOLDS
 from benchmarks.studies.cells import Cell
@@ -31,14 +31,6 @@ def test_figures_of_resamples_are_those_of_the_rows_they_repeat(seed):
     y_all, scores_all = np.repeat(y, times), np.repeat(scores, times)
     assert pr_auc == pytest.approx(average_precision_score(y_all, scores_all))
     assert recall == pytest.approx(recall_at_alerts(y_all, scores_all))
-
-
-def test_a_method_against_itself_has_no_difference_in_any_resample():
-    rng = np.random.default_rng(5)
-    y, scores = (rng.random(500) < 0.1).astype(int), rng.normal(size=500)
-    found = resampled(y, [scores, 2 * scores, -scores], 0, resamples=20)
-    np.testing.assert_array_equal(found[:, 0], found[:, 1])
-    assert found[:, 0, 0].std() > 0
 
 
 def made_up_payments(_, seed):

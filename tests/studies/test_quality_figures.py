@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks.quality import again, comparison, goals, picture, writing
-from benchmarks.quality.figures import METHODS, Figures, Place, by_group, by_size, read_cells, write_cells
+from benchmarks.quality import comparison, goals, writing
+from benchmarks.quality.figures import METHODS, Figures, Place, by_group, by_size
 from benchmarks.quality.ours import OURS
 from benchmarks.quality.protocol import SPLITS
 from benchmarks.quality.ranks import Ranks, rank_table, run_at
@@ -67,17 +67,6 @@ def test_the_critical_difference_is_that_of_nemenyi():
         assert ranks.critical == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * 14)), abs=2e-3)
 
 
-def test_the_picture_has_every_method_and_is_the_same_again(tmp_path):
-    pytest.importorskip("matplotlib")
-    for name in ("first", "second"):
-        assert picture.draw_ranks(made_up_figures(), tmp_path / f"{name}.svg")
-    text = (tmp_path / "first.svg").read_text(encoding="utf-8")
-    assert text == (tmp_path / "second.svg").read_text(encoding="utf-8")
-    for method in (OURS, "CatBoost", "EBM", "critical difference"):
-        assert method in text
-    assert not picture.draw_ranks(Figures([]), tmp_path / "none.svg")
-
-
 def test_paired_differences_have_corrected_errors_and_count_as_better():
     figures = made_up_figures()
     lines = comparison.paired_table(figures)
@@ -111,17 +100,6 @@ def test_differences_over_tables_have_an_interval_and_a_test():
     assert line["mean log of theirs over ours"] == pytest.approx(np.mean(ratios))
 
 
-def test_rivals_that_win_are_told_table_by_table():
-    assert comparison.rival_wins(made_up_figures()) == []
-    lines = comparison.rival_wins(made_up_figures(gap=-0.05))
-    assert {(line["set"], line["size"]) for line in lines} == {(d, s) for d, sizes in MADE_UP.items() for s in sizes}
-    wine = next(line for line in lines if line["set"] == "wine")
-    assert wine["best rival"] == "CatBoost"
-    assert wine["rivals ahead"].startswith("CatBoost, LightGBM, ")
-    assert "LogReg" not in wine["rivals ahead"]
-    assert wine["more than two errors"] == "yes"
-
-
 def test_goals_are_met_by_a_leader_and_missed_by_one_behind():
     ahead, behind = (goals.goal_table(made_up_figures(gap)) for gap in (0.02, -0.05))
     assert {line["goal"] for line in ahead} == {line["goal"] for line in behind}
@@ -134,38 +112,6 @@ def test_goals_are_met_by_a_leader_and_missed_by_one_behind():
     assert str(far["found"]).startswith("4: ")
     cost = next(line for line in ahead if str(line["goal"]).startswith("core time"))
     assert cost["found"] == "0.11 (worst: ring 0.11)"  # 0.5 against 2 of tuning and 2.5 of the fit
-
-
-def test_an_ablation_is_the_change_against_ours():
-    figures = made_up_figures()
-    (line,) = comparison.ablation_table(figures)
-    found = [figures.values(place, [OURS, f"{OURS}, halved"], "log_loss") for place in figures.places]
-    assert line["change"] == "halved"
-    assert line["log-loss: ours better by"] == pytest.approx(np.mean([own[1].mean() - own[0].mean() for own in found]))
-    assert line["log-loss: tables it makes worse"] == len(figures.places)
-
-
-def test_an_unfinished_run_is_a_study_of_fewer_splits():
-    figures = made_up_figures()
-    fewer = Figures([row for row in figures.rows if row["method"] != "LogReg" or row["seed"] == 60])
-    place = Place("wine", 1_000)
-    pair = comparison.pair(fewer, place, "LogReg", "log_loss")
-    assert len(pair.ours.values) == 1
-    assert pair.error is None
-    whole = Ranks.of(fewer, "log_loss", [place], METHODS)
-    assert whole.places == [place]
-    without = Figures([row for row in figures.rows if row["method"] != "LogReg" or row["data"] == "ring"])
-    assert "LogReg" not in run_at(without, by_size(without.places)["≤ 4,000"])
-
-
-def test_tables_are_the_same_from_the_file_of_cells(tmp_path):
-    figures = made_up_figures()
-    write_cells(tmp_path / "cells.csv", "made up", figures.rows)
-    again_read = Figures(read_cells(tmp_path / "cells.csv"))
-    assert (tmp_path / "cells.csv").read_text().startswith("# made up\n")
-    assert rank_table(again_read) == rank_table(figures)
-    first, second = (comparison.paired_table(one) for one in (again_read, figures))
-    assert [line["ours"] for line in first] == pytest.approx([line["ours"] for line in second], abs=1e-5)
 
 
 def test_a_run_writes_the_tables_that_its_file_gives_again_and_keeps_rivals(tmp_path, monkeypatch, capsys):
@@ -190,15 +136,3 @@ def test_a_run_writes_the_tables_that_its_file_gives_again_and_keeps_rivals(tmp_
     writing.write_results("tables", "report", {cell: own for cell, own in found.items() if cell.method == OURS})
     assert (tmp_path / "cells.csv").read_bytes() == first["cells.csv"]
     assert "average rank" in capsys.readouterr().out
-
-
-def test_the_splits_of_the_earlier_reports_are_those_of_their_cells():
-    found = again.cells()
-    for data in again.WANTED:
-        own = {cell.seed for cell in found if cell.data == data}
-        assert own == {*range(20), *range(20, 40), *range(40, 60)}
-        known = again.rivals("cells.csv", "macro_f1")
-        assert {seed for name, seed in known if name == data} == own
-    ours = dict.fromkeys(range(60), 0.9)
-    line = again.line("macro-F1, wine", 0.8, ours, dict.fromkeys(ours, 0.6))
-    assert (line["ours"], line["third recipe"], line["ours − theirs"]) == ("0.9000", "0.9927", "0.3000")

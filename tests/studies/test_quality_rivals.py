@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.quality.judging import Thresholds
-from benchmarks.quality.ours import OURS, our_metrics, recipes
 from benchmarks.quality.protocol import split_rows
 from benchmarks.quality.rivals import FOLDS, RIVALS, rival_metrics, tune
 from quality_tables import make_table
@@ -70,45 +69,9 @@ def test_a_setting_is_chosen_by_the_log_loss_of_rows_held_out_of_the_fit_rows(tw
     np.testing.assert_array_equal(tuned.thresholds.call(shares[best]), expected)
 
 
-def test_one_fold_tunes_what_has_much_to_fit_but_lightgbm_has_all(two_classes, monkeypatch):
-    import benchmarks.quality.rivals as rivals
-
-    fits = []
-
-    def fit(_, y, *__):
-        fits.append(len(y))
-        return lambda new, _: np.full((len(new), 2), 0.5)
-
-    rival = replace(RIVALS["LogReg"], fit=fit, settings=({},))
-    numbers = []
-    for much, folds in ((1_000, "by size"), (500, "by size"), (500, "all"), (1_000, "one")):
-        monkeypatch.setattr(rivals, "MUCH", much)
-        fits.clear()
-        tune(replace(rival, folds=folds), two_classes.one_hot.fit, two_classes, 0)
-        numbers.append(len(fits))
-    assert numbers == [3, 1, 3, 1]
-    assert RIVALS["LightGBM"].folds == "all"
-    assert not RIVALS["LightGBM"].large
-
-
-def test_margins_become_probabilities_by_rows_that_were_held_out(two_classes):
-    found = rival_metrics(RIVALS["RBF-SVM"], two_classes, 0, margins=True)
-    plain = rival_metrics(RIVALS["LogReg"], two_classes, 0)
-    assert found["log_loss"] == pytest.approx(plain["log_loss"], abs=0.08)
-    assert found["ece"] < 3 * found["chance_ece"]
-
-
 def test_test_labels_have_no_part_in_what_a_rival_decides(two_classes):
     first = rival_metrics(RIVALS["LogReg"], two_classes, 0)
     second = rival_metrics(RIVALS["LogReg"], replace(two_classes, y_test=1 - two_classes.y_test), 0)
     assert first["setting"] == second["setting"]
     assert first["roc_auc"] == pytest.approx(1 - second["roc_auc"])
     assert first["macro_f1_tuned"] > 0.8 > 0.3 > second["macro_f1_tuned"]
-
-
-def test_ours_is_judged_as_the_others_are(two_classes):
-    found = our_metrics(recipes("tables")[OURS], two_classes, 0)
-    rival = rival_metrics(RIVALS["LogReg"], two_classes, 0)
-    assert found["macro_f1"] > 0.8
-    assert found["macro_f1_tuned"] > 0.8
-    assert set(rival) - set(found) == {"setting", "tune_s", "cv_log_loss"}

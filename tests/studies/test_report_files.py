@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.studies.document import (
-    Document,
     Heading,
-    Section,
     Table,
     check_folder,
     check_replaceable,
@@ -18,7 +16,7 @@ from benchmarks.studies.document import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from small_reports import SVG, comparison, report
+from small_reports import SVG, report
 
 from qmedoid.exceptions import OutputError, ParameterError
 from qmedoid.markup.page import picture_file
@@ -69,14 +67,6 @@ def test_same_document_gives_the_same_bytes_beside_other_files(tmp_path: Path) -
     assert (tmp_path / "a" / "mine.csv").read_text() == "mine"
 
 
-def test_comment_is_one_line_of_utf_8_whatever_it_says(tmp_path: Path) -> None:
-    made_by = {"command": "a\nb\r\nc\u2028d \udcff.csv"}
-    write_report(dataclasses.replace(report(), provenance=made_by), tmp_path)
-    comment, (header, *_) = _rows((tmp_path / "fraud.csv").read_text())
-    assert (comment, header[0]) == ("# command: a b c d ?.csv", "method")
-    assert csv_text(comparison(), {}).startswith("#\nmethod,")
-
-
 @pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.svg", "index.html"])
 def test_file_that_no_report_wrote_or_that_was_changed_since_is_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
@@ -92,26 +82,6 @@ def test_file_that_no_report_wrote_or_that_was_changed_since_is_not_overwritten(
     with pytest.raises(ParameterError, match=rf"'{name}'.*--force"):
         write_report(dataclasses.replace(report(), title="Another"), tmp_path)
     assert (tmp_path / name).read_bytes().startswith(b"my note\n")
-
-
-def test_report_replaces_an_earlier_one_and_what_a_stopped_one_left(tmp_path: Path) -> None:
-    write_report(report(), tmp_path)
-    other = dataclasses.replace(report(), provenance={"command": "another"}, findings=["Another."])
-    # A run that was stopped after its first files: the page is still the earlier one's.
-    write_report(other, tmp_path / "elsewhere")
-    for name in ("fraud.csv", "findings.txt"):
-        (tmp_path / name).write_bytes((tmp_path / "elsewhere" / name).read_bytes())
-    write_report(other, tmp_path)
-    again = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()}
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == again
-
-
-def test_document_that_cannot_be_built_leaves_no_file(tmp_path: Path) -> None:
-    good = Table("good", "T", [Heading("a")], [["b"]])
-    broken = Table("broken", "T", [Heading("a", digits=-1)], [[0.5]])
-    with pytest.raises(ValueError, match=r"[Ff]ormat"):
-        write_report(Document("D", [], [], [Section("S", [], [good, broken])]), tmp_path)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_places_that_cannot_be_written_are_errors_of_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

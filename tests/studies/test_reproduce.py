@@ -1,7 +1,6 @@
 """``qmedoid reproduce``: a folder that stands alone, runs that go on where they were, and errors before work."""
 
 import csv
-import io
 import os
 import re
 import shutil
@@ -13,11 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 from benchmarks.studies import devices, report, runner
-from benchmarks.studies.command import outlook, print_table
 from benchmarks.studies.devices import DevicePlan
-from benchmarks.studies.document import Heading, Table
-from benchmarks.studies.paper import STUDY, Plan
-from rich.console import Console
+from benchmarks.studies.paper import Plan
 from tests.studies.made_up_devices import made_up
 
 TABLES = {
@@ -28,7 +24,6 @@ PICTURES = {
     "accuracy_against_paper", "confusion_matrices", "confusion_matrices_validation", "alpha_sweep", "f_beta_sweep",
     "search_trace",
 }  # fmt: skip
-posix_alone = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 
 def bytes_of(folder):
@@ -54,13 +49,6 @@ def wine(cli, tmp_path_factory):
     output, cache = folder / "all of it" / "Übersicht 'α'", folder / "cache"
     outcome = cli.ok("reproduce", "wine", "--quick", "-o", output, "--cache", cache, "--jobs", 1)
     return SimpleNamespace(outcome=outcome, output=output, cache=cache, written=bytes_of(output), results=kept(cache))
-
-
-@pytest.fixture
-def no_pictures(monkeypatch):
-    """Pictures are not drawn, which takes most of the time of a run that finds its results."""
-    for name in ("small_pictures", "small_detail_pictures"):
-        monkeypatch.setattr(report, name, lambda *_, **__: [])
 
 
 @pytest.fixture
@@ -94,14 +82,6 @@ class TestFolder:
         assert 0.8 < float(comparison["accuracy"]["ours: as printed"]) <= 1
         assert float(comparison["accuracy"]["LogReg: here"]) > 0.9
         assert "LogReg: here ±" in comparison["accuracy"]
-
-    def test_findings_stand_in_the_file_the_page_and_the_terminal(self, wine):
-        findings = wine.written["findings.txt"].decode().splitlines()
-        assert findings
-        assert findings[0].startswith("Wine: ")
-        for finding in findings:
-            assert finding in " ".join(wine.outcome.out.split())
-            assert finding.split(" (")[0] in wine.written["index.html"].decode()
 
 
 class TestAgain:
@@ -137,37 +117,9 @@ class TestAgain:
                     else:
                         assert text == ("" if value is None else str(value))
 
-    def test_outlook_is_what_cells_take_side_by_side(self):
-        cells = Plan(["wine", "fraud"]).cells
-        minutes = sum(map(STUDY.seconds, cells)) / 60
-        for jobs in (1, 2):
-            assert f"{len(cells):,} cells are to be run" in outlook(STUDY, 0, cells, jobs)
-            assert f" about {round(minutes / jobs)} min." in outlook(STUDY, 0, cells, jobs)
-
-    @pytest.mark.usefixtures("no_pictures")
-    def test_other_seeds_give_other_figures(self, cli, wine, tmp_path):
-        outcome = cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache, "--seed", 1,
-                         "--jobs", 1)  # fmt: skip
-        # One of the two splits is that of the run before.
-        assert "8 of 16 cells are there from before; 8 are to be run." in outcome.err
-        assert bytes_of(tmp_path)["test_comparison.csv"] != wine.written["test_comparison.csv"]
-        assert "--seed 1" in (tmp_path / "test_comparison.csv").read_text(encoding="utf-8").splitlines()[0]
-
 
 @pytest.mark.usefixtures("no_work")
 class TestErrors:
-    @pytest.mark.parametrize(
-        "arguments",
-        [("nosuch",), ("wine", "--jobs", 0), ("wine", "--jobs", "many"), ("wine", "--seed", -1), ("wine", "heart")],
-        ids=str,
-    )
-    def test_wrong_call(self, cli, tmp_path, arguments):
-        outcome = cli("reproduce", *arguments, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
-        assert outcome.code == 2
-        assert outcome.out == ""
-        assert outcome.err
-        assert list(tmp_path.iterdir()) == []
-
     @pytest.mark.parametrize("as_json", [False, True])
     @pytest.mark.parametrize("option", ["-o", "--cache"])
     def test_output_or_cache_that_is_a_file(self, cli, tmp_path, option, as_json):
@@ -238,20 +190,6 @@ def test_run_that_ctrl_c_stops_leaves_nothing_and_goes_on_where_it_was(cli, tmp_
     assert {name for name in written if written[name] != wine.written[name]} <= {"cost.csv", "index.html"}
 
 
-@pytest.mark.parametrize("width", [24, 40, 60, 80, 200])
-def test_printed_tables_are_not_cut_off_and_means_share_a_column_with_errors(width):
-    columns = [Heading("data"), Heading("paper", "ours"), Heading("here", "ours"), Heading("±", "ours", is_error=True)]
-    table = Table("t", "A title", columns, [["Wine", 0.5, 0.12345, 0.01], ["Heart", None, 0.5, None]], "A note.")
-    out = io.StringIO()
-    print_table(Console(width=width, file=out, markup=False, highlight=False), table)
-    text = out.getvalue()
-    assert max(map(len, text.splitlines())) <= width
-    assert sorted(re.findall(r"\d\.\d{4}", text)) == ["0.0100", "0.1235", "0.5000", "0.5000"]
-    if width >= 60:
-        (wine,) = (line for line in text.splitlines() if "Wine" in line)
-        assert [cell.strip() for cell in re.split("[│┃]", wine)[1:-1]] == ["Wine", "0.5000", "0.1235 ± 0.0100"]
-
-
 class TestDevices:
     """The study of devices is written as the other experiments are; what its cells find is tested with the studies."""
 
@@ -267,10 +205,3 @@ class TestDevices:
         first = (tmp_path / "out" / "device_goals.csv").read_text(encoding="utf-8").splitlines()[0]
         assert first.startswith("# command: qmedoid reproduce devices --quick | seed: 0")
         assert "| qiskit-aer: " in first
-
-    def test_missing_packages_are_named_before_work(self, cli, tmp_path, monkeypatch):
-        monkeypatch.setattr(devices, "find_spec", lambda name: None if name.startswith("qiskit") else name)
-        outcome = cli("reproduce", "devices", "-o", tmp_path / "out")
-        assert outcome.code == 1
-        assert "pip install 'qmedoid[ibm]'" in outcome.err
-        assert not (tmp_path / "out").exists()

@@ -7,12 +7,9 @@ import pytest
 from benchmarks.studies import fraud_tables
 from benchmarks.studies.cells import FRAUD_SAMPLE, FULL_FRAUD, load_data
 from benchmarks.studies.paper import FRAUD, READINGS, Plan
-from benchmarks.studies.results import StudyResults
 from made_up_cells import expanded, made_up
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 from table_rows import check_mean, rows_of
-
-OURS = {"as printed": "printed", "default": "default"}
 
 
 @pytest.fixture(scope="module")
@@ -76,23 +73,6 @@ class TestFraudTables:
                     values = [at_point(one, part, where, figure) for one in fraud.of(FULL_FRAUD, method)]
                     check_mean(row, f"{title}: {heading}", values)
 
-    def test_figures_of_a_sample_do_not_stand_beside_those_of_the_paper(self):
-        results = made_up(Plan(["fraud"]).quick())
-        for name in fraud_tables.PRINTED_TABLES:
-            rows = rows_of(fraud_tables.fraud_table(results, FRAUD_SAMPLE, name), 1)
-            for row in rows.values():
-                assert {value for label, value in row.items() if label.endswith("paper")} == {None}
-                assert row["LightGBM: all rows" if "smote" not in name else "LightGBM, SMOTE: all rows"] is not None
-
-    def test_counts_have_one_digit_and_rows_none(self, fraud):
-        table = fraud_tables.fraud_table(fraud, FULL_FRAUD, "fraud_fixed")
-        digits = {row[0]: table.digits_of(number, 2) for number, row in enumerate(table.rows)}
-        assert digits["rows"] == 0
-        assert {digits[count] for count in ("TP", "FP", "FN", "TN")} == {1}
-        assert {digits[figure] for figure in digits if figure not in ("rows", "TP", "FP", "FN", "TN")} == {4}
-        at = table.labels.index("ours as printed, τ = 0.3: all rows")
-        assert table.cell_text(0, at) == "1600"
-
     def test_operating_points_are_empty_where_one_split_cannot_reach_them(self, fraud):
         rows = rows_of(fraud_tables.points_table(fraud, FULL_FRAUD), 2)
         assert len(rows) == 6 * 13
@@ -109,18 +89,6 @@ class TestFraudTables:
                     else:
                         assert row[f"{heading}: {figure}"] is None
         assert 0 < lacking < 10
-
-    def test_kinds_of_splits(self, fraud):
-        rows = rows_of(fraud_tables.honest_table(fraud, FULL_FRAUD), 2)
-        kinds = {"by chance": "random", "with equal rows on one side": "grouped", "in the order of time": "time"}
-        assert len(rows) == 13 + 8 + 8
-        for (kind, method), row in rows.items():
-            own = fraud.of(FULL_FRAUD, method, kinds[kind])
-            assert row["splits"] == len(own) == (1 if kinds[kind] == "time" else 3)
-            for figure in ("PR-AUC", "ROC-AUC", "recall", "precision", "alert rate"):
-                values = [at_point(result, "test", "alert rate 1.31 %", figure) for result in own]
-                assert row[figure] == pytest.approx(np.mean(values))
-                assert (row[f"{figure} ±"] is None) == (len(own) == 1)
 
     def test_readings_of_the_paper(self, fraud):
         rows = rows_of(fraud_tables.readings_table(fraud, FULL_FRAUD), 1)
@@ -146,29 +114,6 @@ class TestFraudTables:
                 )
         held_out = [result["test"]["pr_auc"] for result in fraud.of(FULL_FRAUD, "printed")]
         check_mean(rows["printed",], "PR-AUC, test rows: mean", held_out)
-
-    def test_a_search_without_a_choice_is_told(self, fraud):
-        def told(different):
-            search = {"evaluations": 2_730, "different": different, "best": 0.4996}
-            cells = {cell: result | {"search": search} for cell, result in fraud.by_cell.items()}
-            return [line for line in fraud_tables.readings_findings(StudyResults(cells), FULL_FRAUD) if "2,730" in line]
-
-        assert len(told(1)) == 1
-        assert "on 3 of 3 splits" in told(1)[0]
-        assert told(2) == []
-
-    def test_a_circuit_that_loses_is_told(self, fraud):
-        def told(with_circuit, without):
-            areas = {"printed, no class weights": with_circuit, "printed, no class weights, no circuit": without}
-            cells = {
-                cell: result | {"test": result["test"] | {"pr_auc": areas.get(cell.method, 0.5)}}
-                for cell, result in fraud.by_cell.items()
-            }
-            lines = fraud_tables.readings_findings(StudyResults(cells), FULL_FRAUD)
-            return [line for line in lines if "after the printed circuit" in line]
-
-        assert "0.600 on test rows, and 0.200 after" in told(0.2, 0.6)[0]
-        assert told(0.6, 0.2) == []
 
     def test_what_training_rows_do(self, fraud):
         rows = rows_of(fraud_tables.leak_table(fraud, FULL_FRAUD), 1)

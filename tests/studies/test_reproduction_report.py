@@ -44,13 +44,6 @@ class TestReport:
         assert first.pictures
         assert first == second
 
-    @pytest.mark.usefixtures("without_pictures")
-    def test_nor_do_the_tables_of_the_frauds(self):
-        plan = Plan(["heart", "fraud"]).quick()
-        results = made_up(plan)
-        backwards = StudyResults(dict(reversed(results.by_cell.items())))
-        assert make_report(plan, results, "command") == make_report(plan, backwards, "command")
-
     @pytest.mark.usefixtures("without_pictures", "sample_for_all")
     def test_a_full_run_has_every_table_of_the_paper_and_what_stands_behind_it(self, small, fraud):
         plan = Plan(PARTS, splits=4, fraud_splits=3)
@@ -62,12 +55,6 @@ class TestReport:
         assert not [finding for finding in document.findings if "within the spread" in finding]
         for data in map(load_data, (*NAMES, FRAUD_SAMPLE)):
             assert [finding for finding in document.findings if finding.startswith(data.name)]
-
-    @pytest.mark.usefixtures("without_pictures")
-    def test_enough_splits_say_which_printed_figures_are_outside(self):
-        plan = Plan(["wine"], splits=5)
-        findings = make_report(plan, made_up(plan), "command").findings
-        assert len([one for one in findings if "are within the spread of repeated splits" in one]) == 2
 
     @pytest.mark.usefixtures("without_pictures")
     def test_a_sample_is_not_held_against_the_paper(self):

@@ -1,24 +1,19 @@
 """Figures over splits, paired differences, and sentences made of them: by hand, and by laws."""
 
-import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.studies.cells import FRAUD_SAMPLE, FULL_FRAUD, Cell, load_data, paper_split
+from benchmarks.studies.cells import Cell, load_data, paper_split
 from benchmarks.studies.document import Heading, Table
-from benchmarks.studies.fraud_tables import leak_finding
 from benchmarks.studies.paper import Plan
 from benchmarks.studies.report import (
-    encoding_finding,
-    paired_table,
     rival_findings,
     rival_pairs,
     spread_findings,
     spread_table,
 )
-from benchmarks.studies.results import OperatingPoint, Paired, Spread, StudyResults, point
+from benchmarks.studies.results import OperatingPoint, Paired, Spread, StudyResults
 from benchmarks.studies.small_tables import MEASURES
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,13 +36,6 @@ def x_of(result):
 
 
 class TestSpread:
-    def test_by_hand(self):
-        spread = Spread(np.array([1.0, 2.0, 6.0]))
-        assert (spread.mean, spread.low, spread.high) == (3.0, 1.0, 6.0)
-        # Squares 4 + 1 + 9 over 2 are 7.
-        assert spread.deviation == pytest.approx(math.sqrt(7))
-        assert spread.error == pytest.approx(math.sqrt(7 / 3))
-
     @given(values)
     def test_its_own_values_and_its_mean_are_within(self, numbers):
         spread = Spread(np.array(numbers))
@@ -72,24 +60,6 @@ class TestResults:
     def test_the_order_is_that_of_the_seeds(self):
         numbers = [0.3, 0.1, 0.2] * 4
         assert by_seed(numbers).spread("wine", "a", x_of).values.tolist() == numbers
-
-    def test_what_was_not_run_is_not_there(self):
-        results = by_seed([0.5])
-        for asked in (("wine", "b"), ("heart", "a"), ("wine", "a", "time")):
-            assert not results.spread(asked[0], asked[1], x_of, *asked[2:])
-        assert results.of("wine", "b") == []
-        assert not by_seed([0.5, float("nan")]).spread("wine", "a", x_of)
-
-    def test_methods_in_the_order_of_the_cells(self):
-        results = StudyResults({**by_seed([1, 2], "b").by_cell, **by_seed([1, 2], "a").by_cell})
-        assert results.methods("wine") == ["b", "a"]
-        assert results.methods("wine", "time") == []
-
-    def test_an_operating_point_has_its_threshold_and_counts(self):
-        result = {"thresholds": {"cut": 0.7}, "test": {"counts": {"cut": [1, 2, 3, 4]}}}
-        at = point(result, "test", "cut")
-        assert (at.threshold, at.tp, at.fp, at.fn, at.tn) == (0.7, 1, 2, 3, 4)
-        assert point(result, "test", "other") is None
 
 
 def test_measures_are_those_of_scikit_learn():
@@ -146,16 +116,6 @@ class TestPaired:
             assert one.theirs.values.tolist() == pytest.approx(theirs)
             assert one.difference.values == pytest.approx(np.array(theirs) - ours)
 
-    def test_the_table_says_who_is_whose(self):
-        table = paired_table([paired([0.9, 0.7], [0.5, 0.8])], {"wine": "Wine"})
-        row = dict(zip(table.labels, table.rows[0], strict=True))
-        assert row["theirs"] == pytest.approx(0.8)
-        assert row["ours by default"] == pytest.approx(0.65)
-        assert row["theirs − ours"] == pytest.approx(0.15)
-        assert row["theirs − ours ±"] == pytest.approx(np.std([0.4, -0.1], ddof=1) * math.sqrt(1 / 2 + 1 / 3))
-        assert row["splits they win"] == "1 of 2"
-        assert (row["data"], row["split"], row["plain classifier"]) == ("Wine", "by chance", "LogReg")
-
 
 def _recall(result):
     tp, _, fn, _ = result["test"]["counts"]["alert rate 1.31 %"]
@@ -201,32 +161,6 @@ class TestRivalFindings:
         assert "standard error" not in sure
         assert list(rival_findings([], {}, ("macro-F1",))) == []
 
-    def test_every_kind_of_split_and_figure_has_its_own(self):
-        pairs = [
-            paired([0.1], [0.2], rival, figure, split)
-            for rival, figure, split in itertools.product(RIVALS, ("PR-AUC", "other"), ("random", "time", "grouped"))
-        ]
-        sentences = list(rival_findings(pairs, {"wine": "Wine"}, ("PR-AUC",)))
-        assert len(sentences) == 3
-        assert [sentence.partition(":")[0] for sentence in sentences] == [
-            "Wine",
-            "Wine, split in the order of time",
-            "Wine, split with equal rows on one side",
-        ]
-
-
-class TestLeakFinding:
-    def test_all_rows_and_test_rows_are_not_swapped(self):
-        results = made_up(Plan(["fraud"]).quick())
-        own = results.of(FRAUD_SAMPLE, "RandomForest")
-        everything, held_out = (np.mean([result[part]["pr_auc"] for result in own]) for part in ("all", "test"))
-        (sentence,) = leak_finding(results, FRAUD_SAMPLE)
-        assert f"{everything:.3f} on all rows, 56 % of which it was fitted on, and {held_out:.3f} on test" in sentence
-        assert "paper" not in sentence
-        whole = StudyResults({replace(cell, data=FULL_FRAUD): result for cell, result in results.by_cell.items()})
-        (sentence,) = leak_finding(whole, FULL_FRAUD)
-        assert sentence.endswith("The paper prints 0.927, for all rows.")
-
 
 class TestSpreadOfPrintedFigures:
     def table(self):
@@ -263,24 +197,6 @@ class TestSpreadOfPrintedFigures:
             "Wine, as printed: the paper has accuracy 0.9000; ours is 0.5000, 0.4000 to 0.6000 over the splits."
         )
         assert "plain classifiers: 0 of 1 are" in sentences[2]
-
-    def test_figures_of_another_encoding_count_apart(self):
-        def row(data, method, within):
-            return [data, method, "accuracy", 0.9, 0.5, 0.1, 0.4, 0.6, within]
-
-        def told(one_hot, numbered):
-            rows = [row("Heart", "printed", "yes"), row("Heart", "LogReg", one_hot)]
-            rows += [row("Heart, categories numbered", "printed", "no")]
-            rows += [row("Heart, categories numbered", "LogReg", numbered), row("Wine", "LogReg", "no")]
-            table = Table("t", "", [Heading(str(i)) for i in range(9)], rows)
-            assert [line for line in spread_findings(table) if "1 of 1" in line] != []
-            (line,) = encoding_finding(table)
-            return line
-
-        assert "1 figures of plain classifiers 0 are within" in told("no", "yes")
-        assert "and 1 where they are numbered. The paper may have" in told("no", "yes")
-        assert "does not tell" in told("yes", "yes")
-        assert list(encoding_finding(Table("t", "", [Heading(str(i)) for i in range(9)], []))) == []
 
 
 class TestOperatingPoint:

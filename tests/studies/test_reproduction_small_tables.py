@@ -5,10 +5,9 @@ import pytest
 from benchmarks.studies import small_tables
 from benchmarks.studies.cells import HEART_ORDINAL, load_data
 from benchmarks.studies.paper import PAPER, SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS, Plan
-from benchmarks.studies.report import cost_table
 from benchmarks.studies.results import Spread
-from made_up_cells import ALPHAS, expanded, made_up, only
-from sklearn.metrics import accuracy_score, f1_score, fbeta_score, precision_recall_fscore_support
+from made_up_cells import expanded, made_up
+from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 from table_rows import check_mean, rows_of
 
 NAMES = ("heart", "breast-cancer", "wine")
@@ -58,14 +57,6 @@ class TestComparison:
                 assert len(row) == 1 + 3 * 2 + 4 * 3 + 2
                 assert "LightGBM: paper" not in row
 
-    def test_a_method_that_was_not_run_is_empty(self, small):
-        table = small_tables.comparison_table(only(small, "printed", "LogReg"), SETS)
-        for row in rows_of(table, 2).values():
-            assert row["ours: as printed"] is not None
-            assert row["LogReg: here"] is not None
-            for label in ("ours: default", "ours: default ±", "RBF-SVM: here", "LightGBM: here", "LightGBM: here ±"):
-                assert row[label] is None
-
 
 def test_classes_one_by_one(small):
     rows = rows_of(small_tables.class_table(small, SETS), 3)
@@ -87,20 +78,6 @@ def test_classes_one_by_one(small):
                 assert row["LogReg: paper"] is None
                 for heading, own in values.items():
                     check_mean(row, heading, [one[place, code] for one in own])
-
-
-def test_ours_alone(small):
-    rows = rows_of(small_tables.own_table(small, SETS), 2)
-    assert len(rows) == 6
-    for name, data in SETS.items():
-        for figure in ("accuracy", "macro-F1"):
-            row = rows[data.name, figure]
-            assert row["paper"] == PAPER[data.name]["Fusion"][PAPER_FIELDS[figure]]
-            for title, method in OURS.items():
-                values = figures(small, name, method, figure)
-                check_mean(row, f"{title}: mean", values)
-                assert row[f"{title}: low"] == pytest.approx(min(values))
-                assert row[f"{title}: high"] == pytest.approx(max(values))
 
 
 def test_summary(small):
@@ -145,28 +122,6 @@ def test_confusion_matrices(small):
                         assert row[label] == pytest.approx(sum(counts) / len(counts))
 
 
-def test_alpha_sweep(small):
-    rows = rows_of(small_tables.alpha_table(small, SETS), 2)
-    assert len(rows) == 3 * len(ALPHAS)
-    for name, data in SETS.items():
-        for place, alpha in enumerate(ALPHAS):
-            assert "default" not in rows[data.name, alpha]
-            for title, method in SEARCHED.items():
-                scores = [result["sweep"]["macro_f1"][place] for result in small.of(name, method)]
-                check_mean(rows[data.name, alpha], title, scores)
-
-
-def test_f_beta_sweep(small):
-    rows = rows_of(small_tables.f_beta_table(small, SETS), 2)
-    assert {beta for _, beta in rows} == set(small_tables.BETAS)
-    for name, data in SETS.items():
-        for beta in small_tables.BETAS:
-            for title, method in OURS.items():
-                pairs = decisions(small, name, method)
-                scores = [fbeta_score(*pair, beta=beta, average="macro", zero_division=0) for pair in pairs]
-                check_mean(rows[data.name, beta], title, scores)
-
-
 def test_variants(small):
     rows = rows_of(small_tables.variants_table(small, SETS), 2)
     assert len(rows) == 3 * 8 + 1
@@ -183,16 +138,3 @@ def test_variants(small):
                 assert rows[key][f"{figure}: paper"] == printed
                 within = Spread(np.array(values)).holds(printed)
                 assert rows[key][f"{figure}: within the spread"] == within
-
-
-def test_what_it_took(small):
-    rows = rows_of(cost_table(small, {"wine": "Wine"}), 2)
-    assert {method for _, method in rows} == set(small.methods("wine"))
-    for (_, method), row in rows.items():
-        own = small.of("wine", method)
-        seconds = [result["seconds"] for result in own]
-        assert row["cells"] == 4
-        assert row["seconds of a cell: mean"] == pytest.approx(np.mean(seconds))
-        assert row["seconds of a cell: most"] == max(seconds)
-        assert row["seconds in all"] == pytest.approx(sum(seconds))
-        assert row["peak of its process, MB"] == max(result["peak_mb"] for result in own)

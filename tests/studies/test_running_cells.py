@@ -14,10 +14,8 @@ import light_tasks
 import pytest
 from benchmarks.studies.cells import Cell
 from benchmarks.studies.paper import STUDY
-from benchmarks.studies.runner import CellStore, StudyError, find_done, run_cells
+from benchmarks.studies.runner import StudyError, find_done, run_cells
 from light_tasks import LIGHT, SLOW, run_light
-
-from qmedoid.exceptions import DataError
 
 CODE = 1
 OF_THE_RUN = ("seconds", "peak_mb")
@@ -85,10 +83,6 @@ class TestInTurn:
         assert sorted(toy) == sorted(cells[1::2])
         assert find_done(STUDY, cells, tmp_path) == done | rest
 
-    def test_long_cells_come_first(self, toy, tmp_path):
-        run_cells(STUDY, [wine("LogReg"), wine("default"), wine("RandomForest")], tmp_path, jobs=1)
-        assert [cell.method for cell in toy] == ["default", "RandomForest", "LogReg"]
-
     @pytest.mark.usefixtures("toy")
     def test_a_cell_that_fails_is_named_and_those_before_it_are_kept(self, tmp_path):
         cells = [wine("LogReg", seed) for seed in (2, 5, 13, 20)]
@@ -96,28 +90,6 @@ class TestInTurn:
             run_cells(STUDY, cells, tmp_path, jobs=1)
         assert isinstance(failed.value.__cause__, ZeroDivisionError)
         assert set(find_done(STUDY, cells, tmp_path)) == {wine("LogReg", 2), wine("LogReg", 5)}
-
-    def test_errors_of_the_package_stay_what_they_are(self, monkeypatch, tmp_path):
-        def refuse(_data, _cell):
-            raise DataError("these data")
-
-        replaced(monkeypatch, refuse)
-        with pytest.raises(DataError, match=r"^these data$"):
-            run_cells(STUDY, [wine("LogReg")], tmp_path, jobs=1)
-
-    def test_results_are_kept_under_the_key_of_what_ran(self, monkeypatch, tmp_path):
-        cell = wine("LogReg")
-
-        def change_the_code(_data, _cell):
-            monkeypatch.setitem(globals(), "CODE", 2)
-            return {"x": 1}
-
-        replaced(monkeypatch, change_the_code)
-        key = STUDY.key(cell)
-        run_cells(STUDY, [cell], tmp_path)
-        assert STUDY.key(cell) != key
-        assert CellStore(tmp_path).get(STUDY.key(cell)) is None
-        assert CellStore(tmp_path).get(key)["x"] == 1
 
 
 class TestSideBySide:

@@ -1,6 +1,5 @@
 """The data sets of cells: their digests, the numbered heart data, and how the shipped sample was drawn."""
 
-import csv
 import dataclasses
 import os
 from pathlib import Path
@@ -9,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from benchmarks.datasets import Dataset, load_heart
+from benchmarks.datasets import Dataset
 from benchmarks.studies import cells as study_data
-from benchmarks.studies.cells import digest, load_numbered_heart
+from benchmarks.studies.cells import digest
 
-from qmedoid.datasets import HOW_TO_GET, read_shipped, table_of
+from qmedoid.datasets import HOW_TO_GET, table_of
 from qmedoid.exceptions import DataError
 
 
@@ -43,16 +42,6 @@ class TestDigest:
     )
     def test_depends_on_all_that_a_result_depends_on(self, change):
         assert digest(dataclasses.replace(self.DATA, **change)) != digest(self.DATA)
-
-
-def test_ordinal_numbers_the_categories_alphabetically():
-    data, rows = load_numbered_heart(), list(csv.DictReader(read_shipped("heart.csv").decode().splitlines()))
-    assert list(data.feature_names) == [name for name in rows[0] if name != "HeartDisease"]
-    numbers = {"ST_Slope": ["Down", "Flat", "Up"].index, "Sex": ["F", "M"].index, "Age": float}
-    for name, number in numbers.items():
-        own = data.X[:, data.feature_names.index(name)]
-        np.testing.assert_array_equal(own, [number(row[name]) for row in rows])
-    np.testing.assert_array_equal(data.y, load_heart().y)
 
 
 def test_writing_the_sample_gives_the_same_bytes_each_time(tmp_path):

@@ -2,7 +2,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from benchmarks.studies.document import Document, Heading, Section, Table, html_page
+from benchmarks.studies.document import Document, html_page
 from small_reports import HOSTILE, SVG, hostile_report, report
 
 VOID = {"meta", "img"}
@@ -63,13 +63,6 @@ def test_every_part_appears_findings_first() -> None:
     assert SVG in text
 
 
-def test_links_lead_to_places_of_the_page() -> None:
-    page = _Reader(html_page(report()))
-    ids = page.values("id")
-    assert len(set(ids)) == len(ids)
-    assert {f"#{name}" for name in ids if not name.endswith("-title")} == set(page.values("href"))
-
-
 @pytest.mark.parametrize("document", [report(), hostile_report()])
 def test_nothing_is_loaded_from_elsewhere(document: Document) -> None:
     text = html_page(document)
@@ -92,34 +85,7 @@ def test_hostile_text_is_inert_and_unchanged() -> None:
     assert not re.search(r"<[^>]*\sstyle=", text)
 
 
-def test_groups_span_their_columns_and_errors_have_no_heading() -> None:
-    page = _Reader(html_page(report()))
-    assert page.rows[0] == ["method", "accuracy", "macro-F1", "rows"]
-    assert page.rows[1] == ["paper", "ours", "paper"]
-    heads = [(attrs.get("rowspan"), attrs.get("colspan")) for tag, attrs in page.tags if tag == "th"]
-    assert heads[:7] == [("2", None), (None, "2"), (None, "1"), ("2", None), *[(None, None)] * 3]
-
-
 def test_cells_are_written_for_the_eye() -> None:
     rows = _Reader(html_page(report())).rows
     assert rows[2:4] == [["fusion", "0.8478", "0.8400 ± 0.0064", "0.85", "284,807"],
                          ["forest", "–", "0.0000", "−0.50", "7"]]  # fmt: skip
-
-
-def page_of(*tables: Table) -> _Reader:
-    return _Reader(html_page(Document("D", [], [], [Section("S", [], list(tables))] if tables else [])))
-
-
-def test_numbers_are_aligned_to_the_right_and_words_to_the_left() -> None:
-    columns = [Heading(name) for name in ("word", "mixed", "none", "num")]
-    page = page_of(Table("t", "T", columns, [["a", "b", None, 1], ["a", 1, None, 2]]))
-    classes = [attrs.get("class") for tag, attrs in page.tags if tag in ("th", "td")]
-    assert classes == [None, "num", "num", "num"] * 2 + ["again", "num", "num", "num"]
-
-
-def test_headings_of_groups_are_repeated_and_absent_where_there_are_none() -> None:
-    assert page_of(Table("t", "T", [Heading("a", "g"), Heading("b"), Heading("c", "g")], [])).rows == [
-        ["g", "b", "g"], ["a", "c"],
-    ]  # fmt: skip
-    assert page_of(Table("t", "T", [Heading("a"), Heading("b")], [["x", 1]])).rows == [["a", "b"], ["x", "1"]]
-    assert page_of().of("h1") == ["D"]

@@ -7,10 +7,8 @@ import pytest
 from benchmarks.datasets import Dataset, load_creditcard_sample, load_dataset
 from benchmarks.studies import baselines, ours
 from benchmarks.studies.baselines import RARE_BASELINES, SMOTE_SHARE
-from benchmarks.studies.cells import CHOICES, Cell, Split, fraud_metrics, paper_split, split_of
+from benchmarks.studies.cells import CHOICES, Cell, Split, fraud_metrics, paper_split
 from benchmarks.studies.paper import FRAUD_METHODS, SMALL_METHODS
-
-from qmedoid.exceptions import DataError
 
 
 def few_payments():
@@ -137,11 +135,6 @@ class TestThresholds:
         assert "best F1" in without["thresholds"]
 
 
-def test_a_split_by_time_needs_times():
-    with pytest.raises(DataError, match="no times"):
-        split_of(load_dataset("wine"), "time", 0)
-
-
 @pytest.mark.parametrize("name", SMALL_METHODS)
 def test_no_fit_on_a_small_data_set_sees_a_test_row(name, run_on):
     """Rows are decided one by one: half of the test rows gives the same, whatever stands in the other half."""
@@ -155,20 +148,3 @@ def test_no_fit_on_a_small_data_set_sees_a_test_row(name, run_on):
     assert both["test"]["confusion"] == sums.tolist()
     for key in set(both) - {"test"}:
         assert both[key] == first[key] == second[key]
-
-
-@pytest.mark.parametrize("name", ["printed", "LogReg"])
-def test_a_cell_takes_the_split_and_the_seed_that_it_names(name, monkeypatch):
-    data, method, seen = load_dataset("wine"), SMALL_METHODS[name], []
-
-    def recorded(data, kind, seed):
-        seen.append((kind, seed))
-        return split_of(data, kind, seed)
-
-    for module in (baselines, ours):
-        monkeypatch.setattr(module, "split_of", recorded)
-    found = [method.run(data, Cell("small", "wine", "random", seed, name), **method.settings) for seed in (0, 1)]
-    assert seen == [("random", 0), ("random", 1)]
-    for result in found:
-        assert np.sum(result["test"]["confusion"], axis=1).tolist() == [15, 18, 12]
-    assert found[0] != found[1]

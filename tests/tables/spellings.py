@@ -213,20 +213,6 @@ def _texts(text: Text) -> pa.Table:
     return pa.table({name: [cell or None for cell in cells] for name, cells in zip(NAMES, columns, strict=True)})
 
 
-def _workbook(path: Path, *, texts: Text | None = None, percent: bool = False) -> None:
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    sheet = book.active
-    sheet.append(list(NAMES))
-    for row in zip(*base().values(), strict=True) if texts is None else texts.cells():
-        sheet.append([None if cell == "" else cell for cell in row])
-    if percent:
-        for cell in sheet["C"]:
-            cell.number_format = "0.0%"
-    book.save(path)
-
-
 def _indented() -> str:
     return json.dumps({"rows": _records()}, default=str, indent=1)
 
@@ -255,11 +241,6 @@ OTHERS: list[Spelling] = [
     Spelling("parquet of german texts", ".parquet", lambda to: pq.write_table(_texts(_PERCENT), to), "read", _COMMA),
     Spelling("feather of texts", ".feather", lambda to: feather.write_feather(_texts(ENGLISH), to), "read", _POINT),
 ]  # fmt: skip
-WORKBOOKS: list[Spelling] = [
-    Spelling("workbook", ".xlsx", _workbook),
-    Spelling("workbook with percentages", ".xlsx", lambda path: _workbook(path, percent=True)),
-    Spelling("workbook of texts", ".xlsx", lambda path: _workbook(path, texts=GERMAN), "read", _COMMA),
-]
 
 
 def _ragged() -> str:
@@ -279,7 +260,7 @@ def _bytes_of(text: Text, path: Path) -> bytes:
 
 
 def spellings() -> list[Spelling]:
-    """All spellings but those of workbooks, which need an extra."""
+    """All spellings."""
     return [Spelling(name, ".csv", text.write) for name, text in TEXTS.items()] + OTHERS
 
 

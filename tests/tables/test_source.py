@@ -93,6 +93,10 @@ def whole(where, **options):
 def test_every_format_and_packing_holds_the_same_table(tmp_path, table, suffix, packing, named):
     content = PACKINGS[packing](FORMATS[suffix](table))
     path = write(tmp_path / (f"t{suffix}{packing}" if named else "t"), content)
+    if packing and suffix != ".csv":
+        with pytest.raises(DataError, match="packed once more"):
+            open_table(path)
+        return
     with open_table(path) as source:
         assert source.names == tuple(table.column_names)
         assert source.schema == table.schema
@@ -188,9 +192,8 @@ def test_files_with_other_columns_are_refused(tmp_path):
         open_table(tmp_path)
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize("packing", ["", ".gz"])
-def test_standard_input(table, suffix, packing):
+def test_standard_input(table, packing):
     program = (
         "import sys, pyarrow as pa\n"
         "from qmedoid.tables.source import open_table\n"
@@ -203,16 +206,15 @@ def test_standard_input(table, suffix, packing):
         "    except DataError as error: again = str(error)\n"
         "print(again, file=sys.stderr)\n"
     )
-    content = PACKINGS[packing](FORMATS[suffix](table))
+    content = PACKINGS[packing](in_csv(table))
     done = subprocess.run([sys.executable, "-c", program], input=content, capture_output=True, check=True)
     assert pa.ipc.open_stream(done.stdout).read_all().equals(table)
-    assert ("can be read once" if suffix == ".csv" else str(N)) in done.stderr.decode()
+    assert "can be read once" in done.stderr.decode()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_named_pipe(tmp_path, table, suffix):
-    content = write(tmp_path / "content", FORMATS[suffix](table))
+def test_named_pipe(tmp_path, table):
+    content = write(tmp_path / "content", in_csv(table))
     os.mkfifo(tmp_path / "pipe")
     with (
         subprocess.Popen(f"cat '{content}' > '{tmp_path / 'pipe'}'", shell=True),
@@ -253,7 +255,7 @@ def test_what_is_not_there_or_not_a_table(tmp_path, monkeypatch):
         with pytest.raises(DataError, match=r"cannot be opened: Permission denied"):
             open_table(tmp_path)
     for name, content in {"t.parquet": b"a,b\n1,2\n", "t.xlsx": b"PK\x03\x04..."}.items():
-        with pytest.raises(DataError, match=r"not what its name says|zip archive"):
+        with pytest.raises(DataError, match=r"not what its name says|not read, such as a workbook"):
             open_table(write(tmp_path / name, content))
     repeated = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     with pytest.raises(DataError, match=r"'a' \(columns 1, 2\)"):

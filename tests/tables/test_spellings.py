@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 import pytest
-from spellings import GERMAN, TEXTS, WORKBOOKS, base, spellings, typed
+from spellings import GERMAN, TEXTS, base, spellings, typed
 
 from fitted_tables import score
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
@@ -88,12 +88,6 @@ def test_there_are_sixty_spellings_that_are_read():
 @pytest.mark.parametrize("name", ALL)
 def test_spelling_is_read_to_the_same_table_or_said_to_be_another(name, tmp_path):
     check(ALL[name], tmp_path)
-
-
-@pytest.mark.parametrize("spelling", WORKBOOKS, ids=lambda one: one.name)
-def test_workbooks_are_read_to_the_same_table(spelling, tmp_path):
-    pytest.importorskip("openpyxl", reason="install the extra 'excel'")
-    check(spelling, tmp_path)
 
 
 def test_data_frame_of_texts_is_the_same_table():

@@ -1,19 +1,19 @@
 """The commands of ``qmedoid`` and their help; only the module of the one that is called is imported.
 
-``--help`` prints commands in groups and options in panels; names of other programs are answered with ours.
+Names that other programs have for commands and options are answered with ours.
 """
 
 import inspect
 import re
-import textwrap
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from qmedoid.cli.options import OUTPUT, PANELS
+from qmedoid.cli.options import PANELS
 from qmedoid.exceptions import ModelError
 from qmedoid.spelling import did_you_mean
 
@@ -46,7 +46,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "data list": ("data.list_sets", "List the data sets, and where each comes from."),
         "data where": ("data.where", "Print the path of a data set's file on this machine."),
         "data fetch": ("data.fetch", "Write a data set to a file."),
-        "schema": ("schema.run", "Print the JSON Schema of what a command prints with --json."),
+        "schema": ("documents.run", "Print the JSON Schema of what a command prints with --json."),
     },
 }
 """Commands by their groups in the help: the function of this package that runs each, and its help in a sentence."""
@@ -68,147 +68,56 @@ EXIT_CODES = {
     5: "Two models differ (only of diff --exit-code).",
     130: "Interrupted by Ctrl-C.",
 }
-MOST_USED = "Most used"
-# Columns of a terminal for names; of longer ones the meaning is on the next line.
-_WIDEST = 26
-
-_FIT, _SCORE = "qmedoid fit TABLE --target COLUMN", "qmedoid score MODEL TABLE -o FILE"
-_EVALUATE, _EXPLAIN = "qmedoid evaluate MODEL TABLE", "qmedoid explain MODEL TABLE --row N"
 _ELSEWHERE = {
-    "train learn build model create retrain update": _FIT,
-    "predict predict-proba classify infer apply run batch": _SCORE,
-    "compare benchmark baseline baselines": f"{_FIT} --compare (plain baselines) or qmedoid diff OLD NEW (two models)",
-    "monitor drift watch": f"{_SCORE} (alert rate and values against the training rows) or {_EVALUATE} (new labels)",
-    "deploy serve convert onnx sql": "qmedoid export MODEL --format sql (or js, onnx) or " + _SCORE,
-    "threshold cutoff operating-point budget": f"{_FIT} --alert-rate SHARE or {_SCORE} --threshold SHARE",
-    "train-test split holdout test": f"{_FIT} --test 0.25",
-    "cv cross-validate cross-validation crossval": f"{_FIT} --cv 5",
-    "validate eval metrics accuracy confusion": _EVALUATE,
-    "why shap lime interpret reason reasons": _EXPLAIN,
-    "importances feature-importance feature-importances features": "qmedoid importance MODEL",
-    "pdp partial-dependence ice plot": "qmedoid effect MODEL TABLE --column COLUMN",
-    "show info describe card view cat": "qmedoid inspect MODEL",
-    "calibrate calibration": "qmedoid recalibrate MODEL TABLE -o FILE",
-    "profile eda summary analyze lint": "qmedoid check TABLE --target COLUMN",
-    "html dashboard page": "qmedoid report MODEL TABLE",
-    "bootstrap robustness": "qmedoid stability TABLE --target COLUMN",
-    "datasets dataset download fetch": "qmedoid data list",
-    "quantum qasm qiskit": "qmedoid circuit --help",
-    "example try tutorial": "qmedoid demo",
-    "help": "qmedoid --help, or qmedoid COMMAND --help",
-    "version": "qmedoid --version",
+    "qmedoid fit TABLE --target COLUMN": "train learn build create update",
+    "qmedoid score MODEL TABLE -o FILE": "predict predict-proba classify infer apply batch monitor drift",
+    "qmedoid fit TABLE --target COLUMN --compare": "compare benchmark baseline baselines",
+    "qmedoid fit TABLE --target COLUMN --alert-rate SHARE": "threshold cutoff budget",
+    "qmedoid fit TABLE --target COLUMN --cv 5": "cv cross-validate cross-validation",
+    "qmedoid export MODEL --format sql (or js, onnx)": "deploy serve convert onnx sql",
+    "qmedoid evaluate MODEL TABLE": "validate eval test metrics accuracy confusion",
+    "qmedoid explain MODEL TABLE --row N": "why shap lime interpret reasons",
+    "qmedoid importance MODEL": "importances feature-importance features",
+    "qmedoid effect MODEL TABLE --column COLUMN": "pdp partial-dependence plot",
+    "qmedoid inspect MODEL": "show info describe card",
+    "qmedoid recalibrate MODEL TABLE -o FILE": "calibrate calibration",
+    "qmedoid check TABLE --target COLUMN": "profile eda summary lint",
+    "qmedoid stability TABLE --target COLUMN": "bootstrap robustness",
+    "qmedoid data list": "datasets dataset download",
+    "qmedoid circuit --help": "quantum qasm qiskit",
+    "qmedoid --help": "help",
+    "qmedoid --version": "version",
 }
-_COMMANDS = {name: use for names, use in _ELSEWHERE.items() for name in names.split()}
+_COMMANDS = {name: use for use, names in _ELSEWHERE.items() for name in names.split()}
 """What other programs call a command, and what does it here."""
-
 _OPTIONS = {
-    name: theirs.split()
-    for names, theirs in {
-        "label labels y target-column label-column class-column response outcome": "--target",
-        "out output-file outfile save model-file model-out output-dir": "--output",
-        "threshold cutoff": "--threshold --operating-point",
-        "fpr alerts alert-budget contamination": "--alert-rate",
-        "top-k topk k": "--top",
-        "sep separator delim": "--delimiter",
-        "random-state random-seed": "--seed",
-        "test-size test-split holdout": "--test",
-        "validation validation-split": "--valid",
-        "folds n-folds kfold k-fold n-splits": "--cv",
-        "weights weight sample-weight sample-weights": "--weight-column",
-        "balanced class-weights scale-pos-weight": "--class-weight",
-        "group groups": "--group-column",
-        "time date-column timestamp": "--time-column",
-        "n-medoids prototypes": "--medoids",
-        "n-neighbors": "--neighbors",
-        "drop exclude skip-columns": "--ignore",
-        "categorical cat-features": "--category",
-        "pos-label positive-class": "--positive",
-        "id ids id-column keep-columns": "--columns",
-        "proba probabilities predict-proba": "--add",
-        "index record": "--row",
-        "n-bootstraps samples": "--bootstraps",
-        "overwrite": "--force",
-        "n-jobs workers": "--jobs --dask",
-        "nrows sample n-rows": "--max-rows --limit",
-        "timeout max-time": "--time-limit",
-    }.items()
-    for name in names.split()
+    "label": "--target",
+    "out": "--output",
+    "cutoff": "--threshold",
+    "top-k": "--top",
+    "sep": "--delimiter",
+    "random-state": "--seed",
+    "test-size": "--test",
+    "folds": "--cv",
+    "sample-weight": "--weight-column",
+    "groups": "--group-column",
+    "drop": "--ignore",
+    "exclude": "--ignore",
+    "id": "--columns",
+    "proba": "--add",
+    "index": "--row",
+    "overwrite": "--force",
+    "n-jobs": "--jobs",
+    "sample": "--max-rows",
+    "timeout": "--time-limit",
 }
-"""What other programs call an option, and what it may be called here."""
-_ARGUMENTS = {"data", "input", "csv", "train", "file", "table", "input-file", "model", "x"}
+"""What other programs call an option, and what it is called here."""
+_ARGUMENTS = {"data", "input", "csv", "train", "file", "table", "model"}
 """Options of other programs for what is an argument here."""
 
 
-def _is_argument(parameter: Any) -> bool:
-    return bool(parameter.param_type_name == "argument")
-
-
-def spelled(option: Any) -> str:
-    """How an option is written: its names and what it takes."""
-    if option.secondary_opts:
-        return ", ".join(name.replace("--", "--[no-]", 1) for name in option.opts)
-    names = ", ".join(sorted(option.opts, key=len))
-    return names if option.is_flag else f"{names} {option.metavar}"
-
-
-def meaning(parameter: Any, context: Any) -> str:
-    """What an option or argument means, with its default."""
-    default = parameter.get_default(context, call=False)
-    text = parameter.help or ""
-    if parameter.required and not _is_argument(parameter):
-        return f"{text} Required."
-    if isinstance(default, bool):
-        return f"{text} Default: yes." if default else text
-    return text if default in (None, ()) else f"{text} Default: {default}."
-
-
-def short(command: Any) -> str:
-    """The first sentence of a command's help."""
-    return " ".join((command.help or "").partition("\n\n")[0].split())
-
-
-def panels(command: Any, context: Any) -> dict[str, list[Any]]:
-    """Options of a command by their panels, those that it is used with most first."""
-    first = getattr(command.callback, "most_used", ())
-    found: dict[str, list[Any]] = {name: [] for name in (MOST_USED, *PANELS)}
-    options = [one for one in command.get_params(context) if not _is_argument(one) and not one.hidden]
-    for one in options:
-        if one.name not in first:
-            # The option of help has none in older versions of Typer.
-            found.setdefault(getattr(one, "rich_help_panel", None) or PANELS[-1], []).append(one)
-    by_name = {one.name: one for one in options}
-    found[MOST_USED] = [by_name[name] for name in first]
-    if not first:
-        return {"Options": [one for inside in found.values() for one in inside]}
-    return {name: inside for name, inside in found.items() if inside}
-
-
-def usage(command: Any) -> list[str]:
-    """The pieces of a call: arguments, options that it needs, and others."""
-    arguments = [one for one in command.params if _is_argument(one)]
-    needed = [one for one in command.params if not _is_argument(one) and one.required]
-    pieces = [one.metavar if one.required else f"[{one.metavar}]" for one in arguments]
-    return [*pieces, *(f"{max(one.opts, key=len)} {one.metavar}" for one in needed), "[OPTIONS]"]
-
-
 class Command(TyperCommand):
-    """A command whose help has its options in panels, and examples."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """The pieces of the usage line."""
-        return usage(self)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options."""
-        arguments = [(one.metavar or "", meaning(one, ctx)) for one in self.params if _is_argument(one)]
-        parts = {"Arguments": arguments} if arguments else {}
-        for title, inside in panels(self, ctx).items():
-            parts[title] = [(spelled(one), meaning(one, ctx)) for one in inside]
-        _write(formatter, parts)
-        examples: tuple[str, ...] = vars(self.callback)["examples"]
-        with formatter.section(_heading("Examples" if len(examples) > 1 else "Example")):
-            for line in examples:
-                formatter.write(f"  {line}\n")
+    """A command that answers what is wrong in a call with what to write."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read a call; what is wrong in it is answered with what to write."""
@@ -220,7 +129,8 @@ class Command(TyperCommand):
                 known = [name for one in self.params for name in (*one.opts, *one.secondary_opts)]
                 ctx.fail(no_such_option(error.option_name, known, ctx))
             if kind == "MissingParameter":
-                what = error.param.metavar if _is_argument(error.param) else spelled(error.param)
+                is_argument = error.param.param_type_name == "argument"
+                what = error.param.metavar if is_argument else f"{max(error.param.opts, key=len)} {error.param.metavar}"
                 example = vars(self.callback)["examples"][0]
                 ctx.fail(f"{what} is missing: {error.param.help} For example: {example}")
             # "0 is not in the range x>=1."
@@ -236,22 +146,7 @@ class Command(TyperCommand):
 
 
 class CommandGroup(TyperGroup):
-    """Commands whose help has them in groups; each is known by name and by a sentence until it is called."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write groups of commands, options, and for the whole program its exit codes."""
-        parts: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            group = getattr(command, "rich_help_panel", None) or "Commands"
-            parts.setdefault(group, []).append((name, short(command)))
-        _write(formatter, parts)
-        _write(formatter, {"Options": [(spelled(one), meaning(one, ctx)) for one in self.get_params(ctx)]})
-        if ctx.parent is None:
-            _write(formatter, {"Exit codes": [(str(code), text) for code, text in EXIT_CODES.items()]})
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """The pieces of the usage line."""
-        return ["COMMAND", "[OPTIONS]"]
+    """Commands that are known by name and by a sentence until they are called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command, and import it; one of another program is answered with ours."""
@@ -274,8 +169,8 @@ def no_such_command(name: str, known: Iterable[str], context: Any) -> str:
 def no_such_option(name: str, known: Iterable[str], context: Any) -> str:
     """What is said of an option that does not exist."""
     known, plain = list(known), name.lstrip("-").lower().replace("_", "-")
-    use = next((one for one in _OPTIONS.get(plain, ()) if one in known), None)
-    if use is not None:
+    use = _OPTIONS.get(plain)
+    if use in known:
         return f"There is no option {name}. Use: {use}"
     if plain in _ARGUMENTS:
         return f"There is no option {name}: tables and models are given without one."
@@ -283,44 +178,41 @@ def no_such_option(name: str, known: Iterable[str], context: Any) -> str:
     return f"There is no option {name}.{close or f' {context.command_path} --help lists the options.'}"
 
 
-def _heading(name: str) -> str:
-    return typer.style(name, bold=True)
-
-
-def _write(formatter: Any, parts: dict[str, list[tuple[str, str]]]) -> None:
-    """Write sections whose second columns begin at one place; lines end at blanks, and not within ``held-out``."""
-    wide = min(max(len(first) for rows in parts.values() for first, _ in rows), _WIDEST)
-    indent = " " * (wide + 4)
-    for title, rows in parts.items():
-        with formatter.section(_heading(title)):
-            for first, text in rows:
-                lines = textwrap.wrap(
-                    text, formatter.width - len(indent), break_on_hyphens=False, break_long_words=False
-                )
-                head = f"  {first.ljust(wide)}  " if len(first) <= wide else f"  {first}\n{indent}"
-                formatter.write(head + f"\n{indent}".join(lines) + "\n")
-
-
 def load_command(name: str) -> Any:
-    """A command with its options: parameters of its function, or fields of the class that it takes, with their help."""
-    runs = next(commands[name][0] for commands in COMMANDS.values() if name in commands)
-    module, function = runs.split(".")
+    """A command with its options: the parameters of its function, or the fields of those that are dataclasses."""
+    module, function = next(commands[name][0] for commands in COMMANDS.values() if name in commands).split(".")
     run = getattr(import_module(f"qmedoid.cli.{module}"), function)
-    takes_class = [*inspect.signature(run).parameters] == ["options"]
-    kind = get_type_hints(run)["options"] if takes_class else run
+    own = inspect.signature(run).parameters
+    bundles: dict[str, Any] = {name: one.annotation for name, one in own.items() if is_dataclass(one.annotation)}
+    every = [
+        field.replace(kind=field.KEYWORD_ONLY)
+        for name, one in own.items()
+        for field in (inspect.signature(bundles[name]).parameters.values() if name in bundles else [one])
+    ]
 
     def call(**given: Any) -> Any:
+        arguments = {name: value for name, value in given.items() if name in own}
+        for name, kind in bundles.items():
+            arguments[name] = kind(**{field.name: given[field.name] for field in fields(kind)})
         try:
-            return run(kind(**given)) if takes_class else run(**given)
+            return run(**arguments)
         except ModelError:
             _refuse_swapped(given.get("model"), given.get("table"))
             raise
 
-    call.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]
-    vars(call).update(most_used=kind.most_used, examples=kind.examples)
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(name.split()[-1], cls=Command, help=inspect.getdoc(kind))(call)
-    return typer.main.get_command(alone)
+    call.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    vars(call).update(most_used=run.most_used, examples=run.examples)
+    alone = typer.Typer(add_completion=False)
+    epilog = "\n\n".join(["Examples:", *run.examples])
+    about = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(run) or "")
+    alone.command(name.split()[-1], cls=Command, help=about, epilog=epilog)(call)
+    command: Any = typer.main.get_command(alone)
+    for one in command.params:
+        if one.name in run.most_used:
+            one.rich_help_panel = None  # the first one
+    order = {None: -1} | {panel: place for place, panel in enumerate(PANELS)}
+    command.params.sort(key=lambda one: order[one.rich_help_panel])
+    return command
 
 
 def _refuse_swapped(model: Any, table: Any) -> None:
@@ -347,7 +239,6 @@ Version = Annotated[
         callback=lambda asked: asked and _print_version(),
         is_eager=True,
         help="Print the version, and which kernels are in use.",
-        rich_help_panel=OUTPUT,
     ),
 ]
 
@@ -367,7 +258,6 @@ def _typer(**more: Any) -> typer.Typer:
         cls=CommandGroup,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
         **more,
     )
@@ -383,7 +273,8 @@ def _not_imported(name: str) -> Any:
 
 def _app() -> typer.Typer:
     """The app with all commands, in the order of their groups."""
-    made = _typer(callback=_qmedoid, help=ABOUT)
+    codes = " ".join(f"{code}: {text}" for code, text in EXIT_CODES.items())
+    made = _typer(callback=_qmedoid, help=ABOUT, epilog=f"Exit codes. {codes}")
     groups: dict[str, typer.Typer] = {}
     for panel, commands in COMMANDS.items():
         for name, (_, short) in commands.items():

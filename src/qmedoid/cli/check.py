@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from qmedoid.cli.options import LEARNED, OUTPUT, TableOptions, Text, flag, option
-from qmedoid.cli.output import DATA, OK, grid, plain_console, print_json
-from qmedoid.cli.training_rows import MOST_ROWS, dataset_settings, open_source
+from qmedoid.cli.fitting import MOST_ROWS, dataset_settings, open_source
+from qmedoid.cli.options import LEARNED, OUTPUT, TableOptions, Text, command, flag, option
+from qmedoid.cli.output import DATA, OK, grid, print_json, show
 from qmedoid.exceptions import some_of
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
@@ -22,21 +22,22 @@ _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions(TableOptions):
-    """Show how each column would be read, and what is odd about it.
-
-    Run it before a fit: it names columns that give the target away, identifiers, texts among numbers, and rows that
-    occur twice. It writes nothing.
-    """
-
-    most_used = ("target", "ignore", "missing", "category", "number", "strict", "json")
-    examples = ("qmedoid check patients.csv --target outcome",)
+    """A table that is checked."""
 
     target: Annotated[Text, option(LEARNED, "COLUMN", "Column that holds the classes.")] = None
     strict: Annotated[bool, flag(OUTPUT, "End with exit code 3 if there are problems.", "--strict")] = False
 
 
+@command(
+    "qmedoid check patients.csv --target outcome",
+    most_used=("target", "ignore", "missing", "category", "number", "strict", "json"),
+)
 def run(options: CheckOptions) -> int:
-    """Print the report, and give the exit code: with ``--strict`` that of unusable data if there are problems."""
+    """Show how each column would be read, and what is odd about it.
+
+    Run it before a fit: it names columns that give the target away, identifiers, texts among numbers, and rows that
+    occur twice. It writes nothing.
+    """
     keep_pandas_away()
     with open_source(options) as source:
         settings, rng = dataset_settings(options, source.names), np.random.default_rng(options.seed)
@@ -57,34 +58,33 @@ def run(options: CheckOptions) -> int:
 
 
 def _print(report: Mapping[str, Any]) -> None:
-    console = plain_console()
     columns, rows, judged = report["columns"], report["rows"], report["judged_rows"]
     used = sum(column["used"] for column in columns)
     target = "" if report["target"] is None else f", target {report['target']!r}"
-    console.print(printable(f"{report['table']}: {rows:,} rows, {used} of {len(columns)} columns are used{target}"))
+    show(printable(f"{report['table']}: {rows:,} rows, {used} of {len(columns)} columns are used{target}"))
     for note in report["notes"]:
-        console.print(printable(f"note: {note}"))
+        show(printable(f"note: {note}"))
     names = ("column", "read as", "why", "different", "missing", *(["alone"] if judged else []), "examples")
     cells = [_cells(column, rows, bool(judged)) for column in columns[:_COLUMNS]]
-    console.print(grid(names, cells, left=(0, 1, 2, len(names) - 1)))
+    show(grid(names, cells, left=(0, 1, 2, len(names) - 1)))
     if len(columns) > _COLUMNS:
-        console.print(f"{len(columns) - _COLUMNS:,} more columns: --json lists all.")
+        show(f"{len(columns) - _COLUMNS:,} more columns: --json lists all.")
     if judged:
         figure = "ROC-AUC" if len(report["classes"]) == 2 else "mean recall"
         on = f"{judged:,} rows" if judged == rows else f"{judged:,} of the {rows:,} rows"
-        console.print(f"alone: how well the column alone separates the classes, out-of-fold {figure} on {on}")
+        show(f"alone: how well the column alone separates the classes, out-of-fold {figure} on {on}")
     if report["classes"]:
         total = sum(one["rows"] for one in report["classes"])
         texts = [f"{one['class']}: {one['rows']:,} rows ({one['rows'] / total:.1%})" for one in report["classes"]]
-        console.print(printable(f"classes: {some_of(texts, _CLASSES)}"))
+        show(printable(f"classes: {some_of(texts, _CLASSES)}"))
     for severity in ("problem", "note"):
         messages = [finding["message"] for finding in report["findings"] if finding["severity"] == severity]
         if messages:
-            console.print(f"{severity}s: {len(messages):,}")
+            show(f"{severity}s: {len(messages):,}")
         for message in messages:
-            console.print(printable(f"- {message}"), soft_wrap=True)
+            show(printable(f"- {message}"))
     if not report["findings"]:
-        console.print("nothing odd was found.")
+        show("nothing odd was found.")
 
 
 def _cells(column: Mapping[str, Any], rows: int, judged: bool) -> list[str]:

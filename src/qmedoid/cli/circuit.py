@@ -2,22 +2,19 @@
 
 import base64
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from qmedoid.cli.documents import CircuitExportDict, CircuitPlanCommandDict
 from qmedoid.cli.options import (
     DEVICE,
     OUTPUT,
     READING,
-    Decimal,
-    Delimiter,
     Force,
     Json,
     ModelPath,
-    OnMismatch,
     ReadingOptions,
     Seed,
     Table,
@@ -32,13 +29,13 @@ from qmedoid.cli.output import (
     grid,
     keeps,
     note,
-    plain_console,
     print_json,
     progress_bar,
     reading_bar,
+    show,
     tell,
 )
-from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.exceptions import ParameterError
 from qmedoid.markup.charts import label
 from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import ModelFile, load_file
@@ -47,10 +44,9 @@ from qmedoid.tables.arrow import keep_pandas_away
 
 if TYPE_CHECKING:
     from qmedoid.arrays import Array
-    from qmedoid.quantum import MeasurementPlan, MeasurementSettings, RunFolder
+    from qmedoid.quantum import MeasurementSettings
 
 _SHAPE = ("columns", "tests", "side_by_side", "qubits", "two_qubit_gates", "depth")
-_TRAINED = ("records", "circuits", "calibration_circuits", "jobs", *_SHAPE[2:])
 # Undecided rows that are listed.
 _LISTED = 10
 _REGISTERS = {
@@ -71,10 +67,8 @@ def export(
         Text, argument("TABLE", "Table with the record whose angles are put in. Default: they stay open.")
     ] = None,
     *,
+    reading: ReadingOptions,
     json: Json = False,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
     row: Annotated[int | None, option(DEVICE, "N", "Row of the table, counted from 0.", min=0)] = None,
     format: Annotated[
         Literal["qpy", "qasm", "text"],
@@ -100,7 +94,6 @@ def export(
     What is written says how its outcomes become a probability or a distance.
     """
     from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm_text, qpy_bytes
-    from qmedoid.tables.results import ScoreSettings
     from qmedoid.tables.scoring import TableReading, read_through
 
     if (table is None) != (row is None):
@@ -111,12 +104,11 @@ def export(
     if table is None or row is None:
         circuit = export_circuit(loaded.model, **asked)
     else:
-        settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
 
-        def look(reading: TableReading) -> Any:
-            return circuit_of_record(loaded.model, reading.row(row), reading.issues, row=row, **asked)
+        def look(opened: TableReading) -> Any:
+            return circuit_of_record(loaded.model, opened.row(row), opened.issues, row=row, **asked)
 
-        circuit, _ = read_through(loaded.model, table, settings, look, all_columns=True)
+        circuit, _ = read_through(loaded.model, table, reading.settings, look, all_columns=True)
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:
@@ -139,22 +131,7 @@ def export(
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions(ReadingOptions):
-    """Say what a measurement would take; no circuit runs.
-
-    Circuits, shots, jobs and time on a device, and how sure the decisions will be.
-    """
-
-    most_used: ClassVar[tuple[str, ...]] = (
-        "backend",
-        "shots",
-        "limit",
-        "circuit",
-        "register",
-        "refine",
-        "n_qubits",
-        "json",
-    )
-    examples = ("qmedoid circuit plan patients.qmedoid new.csv --backend fake_torino",)
+    """Records that are measured, and how."""
 
     model: ModelPath
     table: Table
@@ -188,57 +165,84 @@ class MeasureOptions(ReadingOptions):
     )
     limit: Annotated[int | None, option(READING, "N", "Measure only this many first rows.", min=1)] = None
     seed: Seed = 0
+    json: Json = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class CircuitRunOptions(MeasureOptions):
+@command(
+    "qmedoid circuit plan patients.qmedoid new.csv --backend fake_torino",
+    most_used=("backend", "shots", "limit", "circuit", "register", "refine", "n_qubits", "json"),
+)
+def plan(options: MeasureOptions) -> None:
+    """Say what a measurement would take; no circuit runs.
+
+    Circuits, shots, jobs and time on a device, and how sure the decisions will be.
+    """
+    from qmedoid.quantum import as_device, plan_measurement
+
+    loaded, columns, settings = _read(options)
+    device = as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
+    made = plan_measurement(loaded.model, columns, device, settings)
+    for one in made.notes:
+        note(one)
+    document: CircuitPlanCommandDict = {"where": made.device.place, "plan": made.summary()}
+    if options.json:
+        print_json(document)
+        return
+    show(*_plan_parts(document))
+
+
+@command(
+    "qmedoid circuit run patients.qmedoid new.csv --limit 20 -o run",
+    most_used=("output", "backend", "shots", "limit", "max_circuits", "json"),
+)
+def run(
+    options: MeasureOptions,
+    *,
+    output: Annotated[
+        Path, option(OUTPUT, "FOLDER", "Folder of the run; the same one goes on with it.", "--output", "-o")
+    ],
+    max_circuits: Annotated[
+        int | None, option(DEVICE, "N", "Refuse to run more circuits than this, known pairs included.", min=1)
+    ] = None,
+) -> None:
     """Measure the records of a table on a device, into a folder.
 
     A run that was stopped goes on when the same command is called again.
     """
+    from qmedoid.quantum import RunFolder, asked_for, plan_measurement, records_digest
 
-    most_used = ("output", "backend", "shots", "limit", "max_circuits", "dry_run", "json")
-    examples = ("qmedoid circuit run patients.qmedoid new.csv --limit 20 -o run",)
-
-    output: Annotated[
-        Path, option(OUTPUT, "FOLDER", "Folder of the run; the same one goes on with it.", "--output", "-o")
-    ]
-    max_circuits: Annotated[
-        int | None, option(DEVICE, "N", "Refuse to run more circuits than this, known pairs included.", min=1)
-    ] = None
-    dry_run: Annotated[bool, flag(DEVICE, "Print the plan, and run nothing.", "--dry-run")] = False
-
-
-def plan(options: MeasureOptions) -> None:
-    """Print what a measurement takes."""
-    from qmedoid.quantum import as_device, plan_measurement
-
-    loaded, columns, settings = _asked(options)
-    device = as_device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
-    _tell_plan(options, plan_measurement(loaded.model, columns, device, settings))
-
-
-def run(options: CircuitRunOptions) -> None:
-    """Measure, and print what was found; a finished run is printed again."""
-    from qmedoid.quantum import RunFolder, as_device, asked_for, plan_measurement, records_digest
-
-    loaded, columns, settings = _asked(options)
-    device_settings = {"n_qubits": options.n_qubits, "seed": options.seed}
-    if options.dry_run:
-        made = plan_measurement(loaded.model, columns, as_device(options.backend, **device_settings), settings)
-        _tell_plan(options, made, for_run=True)
-        return
+    loaded, columns, settings = _read(options)
     about = {"model": loaded.sha256, "records": records_digest(columns)}
-    with RunFolder(options.output) as folder:
+    with RunFolder(output) as folder:
         folder.refuse_other(asked_for(settings, options.backend, options.n_qubits, len(columns[0]), **about))
         was_finished = folder.is_finished
         if not was_finished:
-            device = folder.device(options.backend, **device_settings)
-            _measure(options, plan_measurement(loaded.model, columns, device, settings), folder, about)
-        _tell_run(options, folder, was_finished=was_finished)
+            device = folder.device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
+            made = plan_measurement(loaded.model, columns, device, settings)
+            needed = made.n_circuits + made.n_calibration_circuits
+            if max_circuits is not None and needed > max_circuits:
+                raise ParameterError(
+                    f"The plan has {needed:,} circuits ({made.n_calibration_circuits:,} of them known pairs), and "
+                    f"--max-circuits allows {max_circuits:,}: nothing was run. Measure fewer records with --limit, or "
+                    "allow more."
+                )
+            keeps(f"jobs that have finished are kept in {output}, and the same command goes on")
+            names = {"model": Path(options.model).name, "table": Path(options.table).name}
+            with progress_bar() as bar:
+                task = bar.add_task("jobs", total=len(made.all_jobs))
+                folder.run(made, facts=about, names=names, on_job=lambda done, _: bar.update(task, completed=done))
+        assert folder.manifest is not None
+        found = {name: folder.manifest[name] for name in ("where", "plan", "started", "finished", "result", "files")}
+    if options.json:
+        print_json({"output": str(output), "finished_before": was_finished, **found})
+        return
+    if was_finished:
+        tell(f"This run was finished on {found['finished']}; nothing was run.")
+    files = ", ".join(sorted(found["files"]))
+    show(*_run_parts(found), f"in {printable(output)}: {files}, and the counts of every job.")
 
 
-def _asked(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "MeasurementSettings"]:
+def _read(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "MeasurementSettings"]:
     """A model, the records that are measured, and how."""
     from qmedoid.quantum import MeasurementSettings, read_records
 
@@ -247,53 +251,16 @@ def _asked(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "Measurem
     keep_pandas_away()
     loaded = load_file(options.model)
     with reading_bar("reading") as progress:
-        how: dict[str, Any] = {"limit": options.limit, "on_mismatch": options.on_mismatch, **options.dialect}
-        columns = read_records(loaded.model, options.table, on_progress=progress, **how)
-    return loaded, columns, settings
-
-
-def _measure(
-    options: CircuitRunOptions, made: "MeasurementPlan", folder: "RunFolder", about: Mapping[str, str | None]
-) -> None:
-    needed = made.n_circuits + made.n_calibration_circuits
-    if options.max_circuits is not None and needed > options.max_circuits:
-        raise ParameterError(
-            f"The plan has {needed:,} circuits ({made.n_calibration_circuits:,} of them known pairs), and "
-            f"--max-circuits allows {options.max_circuits:,}: nothing was run. Measure fewer records with --limit, or "
-            "allow more."
+        columns = read_records(
+            loaded.model,
+            options.table,
+            limit=options.limit,
+            on_mismatch=options.on_mismatch,
+            delimiter=options.delimiter,
+            decimal=options.decimal,
+            on_progress=progress,
         )
-    keeps(f"jobs that have finished are kept in {options.output}, and the same command goes on")
-    names = {"model": Path(options.model).name, "table": Path(options.table).name}
-    with progress_bar() as bar:
-        task = bar.add_task("jobs", total=len(made.all_jobs))
-        folder.run(made, facts=about, names=names, on_job=lambda done, _: bar.update(task, completed=done))
-
-
-def _tell_plan(options: MeasureOptions, made: "MeasurementPlan", *, for_run: bool = False) -> None:
-    for one in made.notes:
-        note(one)
-    document: CircuitPlanCommandDict = {"where": made.device.place, "plan": made.summary()}
-    if options.json:
-        nothing = dict.fromkeys(("output", "started", "finished", "result"))
-        print_json({**document, **nothing, "finished_before": False, "files": {}} if for_run else document)
-        return
-    for part in _plan_parts(document):
-        plain_console().print(part)
-
-
-def _tell_run(options: CircuitRunOptions, folder: "RunFolder", *, was_finished: bool) -> None:
-    assert folder.manifest is not None
-    found = {name: folder.manifest[name] for name in ("where", "plan", "started", "finished", "result", "files")}
-    if options.json:
-        print_json({"output": str(options.output), "finished_before": was_finished, **found})
-        return
-    if was_finished:
-        tell(f"This run was finished on {found['finished']}; nothing was run.")
-    console = plain_console()
-    for part in _run_parts(found):
-        console.print(part)
-    files = ", ".join(sorted(found["files"]))
-    console.print(f"in {printable(options.output)}: {files}, and the counts of every job.")
+    return loaded, columns, settings
 
 
 def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
@@ -303,9 +270,8 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     yield _headline(document)
     undecided = f"{expected['undecided']:,} of {found['records']:,}"
     if expected["undecided"]:
-        rows = [str(row) for row in expected["undecided_rows"]]
-        are_all = len(rows) == expected["undecided"]
-        undecided += f": rows {some_of(rows, _LISTED) if are_all else ', '.join(rows[:_LISTED]) + ', …'}"
+        first = [str(row) for row in expected["undecided_rows"][:_LISTED]]
+        undecided += f": rows {', '.join(first)}{', …' * (expected['undecided'] > len(first))}"
     saved = 1.0 - found["tests"] / max(found["tests_asked"], 1)
     tests = f"{found['tests']:,} distinct ones of {found['tests_asked']:,} ({100 * saved:.0f} % are repeats)"
     costs = {
@@ -323,21 +289,17 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     yield facts(costs, left=(0, 1))
     if found["shapes"]:
         names = ("columns", "tests", "side by side", "qubits", "two-qubit gates of a test", "depth")
-        yield grid(names, [_cells(one, _SHAPE) for one in found["shapes"]], left=())
-    if trained is not None:
-        yield "The trained circuit:"
-        of_it = ("records", "circuits", "of known", "jobs", "side by side", "qubits", "two-qubit gates", "depth")
-        yield grid(of_it, [_cells(trained, _TRAINED)], left=())
+        rows = [
+            [f"{one[key]:.3g}" if key == "two_qubit_gates" else f"{one[key]:,}" for key in _SHAPE]
+            for one in found["shapes"]
+        ]
+        yield grid(names, rows, left=())
 
 
 def _duration(seconds: float) -> str:
     """A time in the unit that it is read in."""
     unit, size = ("s", 1) if seconds < 120 else ("min", 60) if seconds < 7200 else ("h", 3600)
     return f"{label(seconds / size)} {unit}"
-
-
-def _cells(one: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
-    return [f"{one[key]:.3g}" if key == "two_qubit_gates" else f"{one[key]:,}" for key in keys]
 
 
 def _figure(error: float | None) -> str | None:
@@ -368,26 +330,7 @@ def _run_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     errors.append(("of margins", expected["margin_rms_error"], found["margin_rms_stated"], found["margin_rms_error"]))
     names = ("rms error", "expected", "stated", "against the closed form")
     yield grid(names, [(name, *(_figure(error) or "" for error in of)) for name, *of in errors])
-    yield from _calibrations("columns", "known pairs", found["calibration"])
-    if trained is not None:
-        yield from _calibrations("observable", "known inputs", trained["calibration"])
     yield from found["notes"]
-
-
-def _calibrations(what: str, known: str, calibration: Sequence[Mapping[str, Any] | None]) -> Iterator[Any]:
-    """Fitted lines as a table, if there are any."""
-    rows = [
-        (
-            f"{one[what]}",
-            *(f"{one[name]:.4f} ± {one[f'{name}_error']:.4f}" for name in ("slope", "intercept")),
-            f"{one['known_pairs']:,}",
-            "used" if one["used"] else "left out",
-        )
-        for one in calibration
-        if one is not None
-    ]
-    if rows:
-        yield grid((what, "slope", "intercept", known, "calibration"), rows, left=())
 
 
 def _headline(document: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qmedoid.cli.documents import DataFetchDict, DataListDict, DataSetDict, DataWhereDict
 from qmedoid.cli.options import OUTPUT, Force, Json, Text, argument, command, option
-from qmedoid.cli.output import grid, note, plain_console, print_json, tell
+from qmedoid.cli.output import grid, note, print_json, show, tell
 from qmedoid.datasets import CATALOG, entry, locate, status, table_of
 from qmedoid.exceptions import DataError
 from qmedoid.model.storage.atomic import check_unchanged
@@ -35,11 +35,10 @@ def list_sets(*, json: Json = False) -> None:
         (name, f"{known.rows:,}", str(known.columns), known.target, known.positive, word)
         for name, known, word, _ in found
     ]
-    console = plain_console()
-    console.print(grid(names, rows, left=(0, 3, 4, 5)))
+    show(grid(names, rows, left=(0, 3, 4, 5)))
     for name, known, word, problem in found:
         hint = f"; to get it: qmedoid data fetch {name}" if word == "absent" else ""
-        console.print(f"{name}: {known.source}, {known.licence}{hint}", soft_wrap=True)
+        show(f"{name}: {known.source}, {known.licence}{hint}")
         if problem:
             note(problem)
 

@@ -4,24 +4,20 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from rich.text import Text
 
-from qmedoid.arrays import Array, Flags
-from qmedoid.cli.documents import DemoDict, DemoStripDict
+from qmedoid.cli.documents import DemoDict
 from qmedoid.cli.fit import FitOptions
-from qmedoid.cli.fitting import fit_dataset, held_out_report, make_classifier
+from qmedoid.cli.fitting import fit_dataset, held_out_report, make_classifier, open_source, read_dataset
 from qmedoid.cli.options import EVALUATION, OUTPUT, Json, command, option
-from qmedoid.cli.output import keeps, plain_console, print_json, tell
-from qmedoid.cli.training_rows import open_source, read_dataset
+from qmedoid.cli.output import keeps, print_json, show, tell
 from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
-from qmedoid.metrics.texts import percent_text
 from qmedoid.model.storage.atomic import check_target, check_unchanged, write_atomic
 from qmedoid.model.storage.model_file import save_model
 from qmedoid.report.summary import check_output
@@ -30,14 +26,11 @@ from qmedoid.saved import load
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 
-NAME, OF_CLASS = "heart", ("has no heart disease", "has heart disease")
-"""The table, and what its classes mean."""
+NAME = "heart"
+"""The table."""
 FOLDER = "qmedoid-demo"
-# Strips of the picture, and signs of a terminal's line.
-_STRIPS, _WIDTH = 10, 80
-_SQUARES, _LETTERS = "□■", ".#"
-# Of either class; both can be read on a light and on a dark ground.
-_COLORS = ("#3b8fd6", "#d9602a")
+# Signs of a terminal's line.
+_WIDTH = 80
 
 
 @command("qmedoid demo", most_used=("output", "seed", "json"))
@@ -78,29 +71,21 @@ def run(
     why = str(saved.explain(data.table, row=row)).splitlines()
     saved.report(files["report"], data.table)
     seconds = round(time.perf_counter() - began, 1)
-    strips = count_strips(is_positive, probability)
     if json:
         table_file, model_file, report_file = (str(files[name]) for name in ("table", "model", "report"))
         document: DemoDict = {
             "rows": {"training": len(train.table), "test": len(test.rows)},
             "verdict": verdict(report),
             "held_out": report,
-            "picture": strips,
             "explained": {"row": row, "sentences": why},
             "files": {"table": table_file, "model": model_file, "report": report_file},
             "seconds": seconds,
         }
         print_json(document)
         return
-    console = plain_console()
-    wrong = [int((is_positive != called)[called == up].sum()) for up in (0, 1)]
-    for line in ("", *verdict(report), "", *picture(strips, saved.classes_, wrong, console.encoding), ""):
-        console.print(line, soft_wrap=True)
-    console.print(f"Why it decides so about one of them, row {row} of the table:")
-    for line in why:
-        console.print(f"  {printable(line)}", width=min(console.width, _WIDTH))
-    for line in ("", f"The fit took {fit_seconds:.1f} s, all of the demo {seconds} s.", *_next(files, row)):
-        console.print(line, soft_wrap=True)
+    show("", *verdict(report), "", f"Why it decides so about one of them, row {row} of the table:")
+    show(*(f"  {printable(line)}" for line in why))
+    show("", f"The fit took {fit_seconds:.1f} s, all of the demo {seconds} s.", *_next(files, row))
 
 
 def _write_table(folder: Path) -> dict[str, Path]:
@@ -117,45 +102,6 @@ def _write_table(folder: Path) -> dict[str, Path]:
     return files
 
 
-def count_strips(is_positive: Flags, probability: Array) -> list[DemoStripDict]:
-    """The test rows by tenths of their probability: how many are of either class."""
-    tenths = np.minimum((probability * _STRIPS).astype(int), _STRIPS - 1)
-    counts = [np.bincount(tenths[is_positive == known], minlength=_STRIPS).tolist() for known in (False, True)]
-    return [
-        {"low": place / _STRIPS, "high": (place + 1) / _STRIPS, "negative": negative, "positive": positive}
-        for place, (negative, positive) in enumerate(zip(*counts, strict=True))
-    ]
-
-
-def picture(
-    strips: Sequence[Mapping[str, Any]], classes: Any, wrong: Sequence[int], encoding: str
-) -> Iterator[Text | str]:
-    """A square for every test row, in the strip of its probability, in the color of what it has.
-
-    `wrong` counts the rows that are called negative, and positive, and are not.
-    """
-    signs = _SQUARES if encoding.lower().startswith("utf") else _LETTERS
-    n_rows = sum(strip["negative"] + strip["positive"] for strip in strips)
-    yield f"Each sign is one of these {n_rows} patients, in the line of the probability that the model gives:"
-    legend = Text("  ")
-    for code in (1, 0):
-        legend.append(signs[code], _COLORS[code]).append(f" {OF_CLASS[code]} ('{classes[code]}')   ")
-    yield legend
-    for strip in reversed(strips):
-        if strip["high"] == 0.5:
-            yield (
-                f"  --------- called '{classes[1]}' above this line ({wrong[1]} wrongly), "
-                f"'{classes[0]}' below it ({wrong[0]} wrongly)"
-            )
-        label, room = f"{100 * strip['low']:3.0f} to {percent_text(strip['high']):>5}  ", _WIDTH - 16
-        row = signs[1] * strip["positive"] + signs[0] * strip["negative"]
-        for start in range(0, max(len(row), 1), room):
-            part = row[start : start + room]
-            positive = part.count(signs[1])
-            line = Text(f"  {label if start == 0 else ' ' * len(label)}")
-            yield line.append(part[:positive], _COLORS[1]).append(part[positive:], _COLORS[0])
-
-
 def _next(files: Mapping[str, Path], row: int) -> Sequence[str]:
     """Where to look, and what to call next."""
     model, table = shlex.quote(str(files["model"])), shlex.quote(str(files["table"]))
@@ -168,7 +114,7 @@ def _next(files: Mapping[str, Path], row: int) -> Sequence[str]:
     lines = [f"  {call}  # {what}" for call, what in calls.items()]
     return [
         f"Open {printable(files['report'])} in a browser:",
-        "there every square says why, and a cell that you change moves the decision.",
+        "there a cell that you change moves the decision.",
         "Next:",
         *(line if len(line) <= _WIDTH else f"  {call}" for line, call in zip(lines, calls, strict=True)),
     ]

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from qmedoid.cli.options import OUTPUT, Decimal, Delimiter, Json, OnMismatch, Text, argument, command, flag
-from qmedoid.cli.output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar
+from qmedoid.cli.options import OUTPUT, Json, ReadingOptions, Text, argument, command, flag
+from qmedoid.cli.output import DIFFERENT, OK, grid, print_json, reading_bar, show
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.report.diff import DecisionTally, ModelDiff, aligned, compare_models, value_text
 from qmedoid.report.documents import DiffDecisionsDict, DiffDict
@@ -39,10 +39,8 @@ def run(
     new: Annotated[Path, argument("NEW", "File of the model that came after it.")],
     table: Annotated[Text, argument("TABLE", "Table about whose records both decide.")] = None,
     *,
+    reading: ReadingOptions,
     json: Json = False,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
     exit_code: Annotated[
         bool, flag(OUTPUT, "End with exit code 5 if decisions differ (without a table: if models do).", "--exit-code")
     ] = False,
@@ -55,8 +53,7 @@ def run(
         raise ParameterError("The table is read by both models, and a pipe can be read once: give it as a file.")
     keep_pandas_away()
     before, after = load(old), load(new)
-    settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
-    decisions = None if table is None else _decisions(before, after, table, settings)
+    decisions = None if table is None else _decisions(before, after, table, reading.settings)
     found = compare_models(before.model, after.model, decisions, sha256=before.sha256)
     if json:
         document: DiffDict = {
@@ -66,9 +63,7 @@ def run(
         }
         print_json(document)
     else:
-        console = plain_console()
-        for line in _lines(found, old.name, new.name, "" if table is None else Path(table).name):
-            console.print(line, soft_wrap=isinstance(line, str))
+        show(*_lines(found, old.name, new.name, "" if table is None else Path(table).name))
     return DIFFERENT if exit_code and found.differs else OK
 
 

@@ -1,11 +1,32 @@
-"""JSON documents that commands put together from those of other folders."""
+"""JSON documents that commands put together, and ``qmedoid schema``: JSON Schemas (2020-12) made from all of them."""
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
-from qmedoid.estimators.documents import ComparisonDict
+from qmedoid.cli.options import Json, Names, argument, command
+from qmedoid.cli.output import grid, print_json, show
+from qmedoid.estimators.documents import ComparisonDict, RecalibrateDict, StabilityDict
+from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.explain.documents import EffectDict, ExplainDict
 from qmedoid.model.documents import BudgetDict, Cell, Label, Notes, OperatingDict, PageDict, TrainingRowDict
-from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict, PairCircuitDict, TrainedCircuitDict
-from qmedoid.tables.documents import DifferenceDict, EvaluationDict, NoveltyDict, ResultFilesDict
+from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict, CircuitRunDict, PairCircuitDict, TrainedCircuitDict
+from qmedoid.report.documents import DiffDict, ReportDict
+from qmedoid.spelling import printable
+from qmedoid.tables.documents import CheckDict, DifferenceDict, EvaluationDict, NoveltyDict, ResultFilesDict
 
 
 class ErrorDict(TypedDict):
@@ -99,7 +120,6 @@ class EvaluateDict(EvaluationDict):
 
     source: Annotated[Literal["table", "held-out"], "Rows that figures are of."]
     bad_rows: Annotated[int, "Rows that could not be read, and were left out."]
-    bad_rows_file: Annotated[str | None, "File that they were written to; null if there is none."]
     operating: Annotated[OperatingDict | None, "The operating point; null for more than two classes."]
     budgets: NotRequired[Annotated[list[BudgetDict], "With --budgets: each on the labeled rows."]]
     novelty: Annotated[NoveltyDict, "Whether records are unlike the training rows."]
@@ -235,13 +255,6 @@ class DemoRowsDict(TypedDict):
     test: Annotated[int, "Rows that it has not seen."]
 
 
-class DemoStripDict(TypedDict):
-    low: Annotated[float, "From this probability on."]
-    high: Annotated[float, "Up to this probability."]
-    negative: Annotated[int, "Rows of the negative class."]
-    positive: Annotated[int, "Rows of the positive class."]
-
-
 class DemoExplainedDict(TypedDict):
     row: Annotated[int, "The row of the table, counted from 0."]
     sentences: Annotated[list[str], "Why it is so decided."]
@@ -259,7 +272,6 @@ class DemoDict(TypedDict):
     rows: Annotated[DemoRowsDict, "Rows of the table."]
     verdict: Annotated[list[str], "How good the model is, in sentences."]
     held_out: Annotated[EvaluationDict, "What the model shows on the test rows."]
-    picture: Annotated[list[DemoStripDict], "The test rows by probability, a tenth each."]
     explained: Annotated[DemoExplainedDict, "One decision about a test row."]
     files: Annotated[DemoFilesDict, "Files that were written."]
     seconds: Annotated[float, "Seconds that all of it took."]
@@ -279,3 +291,149 @@ class ReproduceDict(TypedDict):
     tables: Annotated[dict[str, StudyTableDict], "Tables by name."]
     folder: Annotated[str, "Folder that was written."]
     files: Annotated[list[str], "Files in it."]
+
+
+DOCUMENTS: dict[str, Any] = {
+    "check": CheckDict,
+    "circuit export": CircuitExportDict,
+    "circuit plan": CircuitPlanCommandDict,
+    "circuit run": CircuitRunDict,
+    "data fetch": DataFetchDict,
+    "data list": DataListDict,
+    "data where": DataWhereDict,
+    "demo": DemoDict,
+    "diff": DiffDict,
+    "effect": EffectDict,
+    "error": ErrorDict,
+    "evaluate": EvaluateDict,
+    "explain": ExplainDict,
+    "export": ExportDict,
+    "fit": FitDict,
+    "importance": ImportanceDict,
+    "inspect": InspectDict,
+    "recalibrate": RecalibrateDict,
+    "report": ReportDict,
+    "reproduce": ReproduceDict,
+    "schema": dict[str, Any],
+    "score": ScoreDict,
+    "stability": StabilityDict,
+}
+"""The document of each command, and that of an error."""
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+
+def names() -> list[str]:
+    """Commands that have a schema, such as ``"data list"``, and ``"error"``."""
+    return sorted(DOCUMENTS)
+
+
+@command("qmedoid schema score")
+def run(
+    command: Annotated[Names, argument("COMMAND", "Command, such as score or data list; or error.")] = None,
+    *,
+    json: Json = False,
+) -> None:
+    """Print the JSON Schema of what a command prints with --json.
+
+    Without a command, it lists the schemas.
+    """
+    if command:
+        print_json(schema_of(" ".join(command)), with_notes=False)
+    elif json:
+        print_json({name: schema_of(name) for name in names()}, with_notes=False)
+    else:
+        rows = [(name, printable(_about(name))) for name in names()]
+        show(grid(("schema", "what is printed"), rows, left=(0, 1)))
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The schema of one command, complete in itself: documents that occur several times are in ``$defs``."""
+    if name not in DOCUMENTS:
+        raise ParameterError(f"There is no schema of {name!r}: there are those of {some_of(names(), 99)}.")
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, "description": _about(name)}
+    kind = DOCUMENTS[name]
+    if not is_typeddict(kind):
+        return {**head, **_schema(kind, {})}
+    parts: dict[str, Any] = {}
+    hints = {"notes": Notes, **get_type_hints(kind, include_extras=True)}
+    document = {**head, **_object(hints, parts)}
+    return document | ({"$defs": dict(sorted(parts.items()))} if parts else {})
+
+
+def _about(name: str) -> str:
+    kind = DOCUMENTS[name]
+    return (
+        str(kind.__doc__) if is_typeddict(kind) else "The JSON Schemas of all commands by name, or that of one command."
+    )
+
+
+def _object(hints: Mapping[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a typed dictionary by the types of its keys."""
+    required = [key for key, hint in hints.items() if get_origin(hint) is not NotRequired]
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": required,
+        "properties": {key: _schema(hint, parts) for key, hint in hints.items()},
+    }
+
+
+def _schema(kind: Any, parts: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a type; typed dictionaries that occur several times go into `parts`."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is NotRequired:
+        return _schema(inside[0], parts)
+    if origin is Annotated:
+        more = [one if isinstance(one, Mapping) else {"description": one} for one in inside[1:]]
+        return {key: value for found in (_schema(inside[0], parts), *more) for key, value in found.items()}
+    if origin is Literal:
+        return {"enum": list(inside)}
+    if origin in (Union, UnionType):
+        return _any_of([_schema(one, parts) for one in inside])
+    if origin is list:
+        return {"type": "array", **({} if inside[0] is Any else {"items": _schema(inside[0], parts)})}
+    if origin is dict:
+        return {"type": "object", **({} if inside[1] is Any else {"additionalProperties": _schema(inside[1], parts)})}
+    if kind is Any:
+        return {}
+    if not is_typeddict(kind):
+        return {"type": _PLAIN[kind]}
+    if kind not in _shared():
+        return _object(get_type_hints(kind, include_extras=True), parts)
+    name = _shared()[kind]
+    if name not in parts:
+        parts[name] = {"description": kind.__doc__, **_object(get_type_hints(kind, include_extras=True), parts)}
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _any_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One of several schemas; where they are no parts, as one with several types."""
+    if any("$ref" in one for one in found):
+        return {"anyOf": list(found)}
+    merged = {key: value for one in found for key, value in one.items()}
+    if "enum" in merged:
+        return {"enum": [value for one in found for value in one.get("enum", [None])]}
+    return {**merged, "type": [one["type"] for one in found]}
+
+
+@cache
+def _shared() -> dict[Any, str]:
+    """Names of the typed dictionaries that are met several times, in one document or in several, or beside another."""
+    uses: dict[Any, int] = {}
+
+    def look(kind: Any, times: int = 1) -> None:
+        inside = get_args(kind)
+        for one in inside:
+            look(one, sum(map(is_typeddict, inside)))
+        if is_typeddict(kind):
+            is_new = kind not in uses
+            uses[kind] = uses.get(kind, 0) + times
+            if is_new:
+                for hint in get_type_hints(kind, include_extras=True).values():
+                    look(hint)
+
+    for kind in DOCUMENTS.values():
+        look(kind)
+    # The name of a class in lower case, such as row_contribution.
+    names = {kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__.removesuffix("Dict")) for kind in uses}
+    return {kind: names[kind].lower() for kind, count in uses.items() if count > 1}

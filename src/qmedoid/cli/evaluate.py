@@ -1,21 +1,13 @@
 """``qmedoid evaluate``: decisions about a table compared with its classes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
 from qmedoid.cli.documents import EvaluateDict
-from qmedoid.cli.options import READING, AllRows, BadRows, Budgets, CutOptions, Force, TargetName, listed, option
-from qmedoid.cli.output import (
-    note,
-    plain_console,
-    print_budgets,
-    print_json,
-    print_metrics,
-    reading_bar,
-    tell_cut,
-)
+from qmedoid.cli.options import READING, AllRows, Budgets, CutOptions, TargetName, command, listed, option
+from qmedoid.cli.outcome import print_classes, print_figures, report_cells
+from qmedoid.cli.output import note, print_budgets, print_json, reading_bar, show, tell_cut
 from qmedoid.cli.score import settings_of
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.operating_point import budget_dict, budget_of, budgets_on_rows
@@ -25,61 +17,48 @@ from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.evaluating import SEEN, evaluate_file, labeled_report, report_notes, without_seen
-from qmedoid.tables.writing import NAMES, check_output
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(CutOptions):
+@command(
+    "qmedoid evaluate patients.qmedoid labeled.csv",
+    "qmedoid evaluate patients.qmedoid labeled.csv --budgets 100,1%",
+    most_used=("target", "budgets", "threshold", "alert_rate", "min_precision", "min_recall", "cost", "json"),
+)
+def run(
+    options: CutOptions,
+    *,
+    target: TargetName = None,
+    all_rows: AllRows = False,
+    budgets: Budgets = None,
+    on_bad_row: Annotated[
+        Literal["refuse", "skip"],
+        option(READING, "WHAT", "If a row cannot be read: refuse the table, or skip the row."),
+    ] = "refuse",
+) -> None:
     """Compare a model's decisions with the true classes.
 
     Counts rows that the fit has not seen. A table of labels that came later shows whether a model in use is still as
     good as it was.
     """
-
-    most_used = ("target", "budgets", "threshold", "alert_rate", "min_precision", "min_recall", "cost", "json")
-    examples = (
-        "qmedoid evaluate patients.qmedoid labeled.csv",
-        "qmedoid evaluate patients.qmedoid labeled.csv --budgets 100,1%",
-    )
-
-    target: TargetName = None
-    all_rows: AllRows = False
-    budgets: Budgets = None
-    on_bad_row: Annotated[
-        Literal["refuse", "skip"],
-        option(READING, "WHAT", "If a row cannot be read: refuse the table, or skip the row."),
-    ] = "refuse"
-    bad_rows: BadRows = None
-    force: Force = False
-
-
-def run(options: EvaluateOptions) -> None:
-    """Decide about every record and print metrics."""
     point = options.cut()
-    if options.bad_rows is not None and options.on_bad_row != "skip":
-        raise ParameterError("--bad-rows is the file for rows that --on-bad-row skip sets aside: give both.")
-    if options.bad_rows == "-":
-        raise ParameterError("--bad-rows must be a file: standard output has the report.")
-    for one in listed(options.budgets):  # wrong ones are refused before anything is read
+    for one in listed(budgets):  # wrong ones are refused before anything is read
         budget_of(one, 1)
     keep_pandas_away()
     loaded = load_model(options.model)
     if point is not None:
         loaded = loaded.at_operating_point(point)
-    if options.budgets is not None:
+    if budgets is not None:
         loaded.decision.check_cuttable()
-    name = options.target or loaded.contract.target
+    name = target or loaded.contract.target
     if name is None:
         raise ParameterError("The model does not know the name of the target column: pass --target.")
-    if options.bad_rows is not None:
-        check_output(options.bad_rows, options.table, force=options.force, columns=NAMES)
     with reading_bar("evaluating") as progress:
         codes, decided, hashes, novelty, (n_bad, first_bad) = evaluate_file(
-            loaded, options.table, name, settings_of(options), on_progress=progress
+            loaded, options.table, name, settings_of(options, on_bad_row=on_bad_row), on_progress=progress
         )
-    if not options.all_rows:
+    if not all_rows:
         codes = without_seen(loaded, codes, hashes)
-    is_own = not (codes >= 0).any() and (codes == SEEN).any() and point is None and options.budgets is None
+    is_own = not (codes >= 0).any() and (codes == SEEN).any() and point is None and budgets is None
     stored = loaded.metrics.get("held_out") if is_own else None
     if isinstance(stored, Mapping):
         report = cast("EvaluationDict", stored)
@@ -92,9 +71,9 @@ def run(options: EvaluateOptions) -> None:
         report = labeled_report(loaded, codes, decided, hashes)
         said = report_notes(loaded, report)
     spent = None
-    if options.budgets is not None:
+    if budgets is not None:
         known, scores = codes >= 0, decided.scores
-        spent = budgets_on_rows(listed(options.budgets), codes[known] == 1, (scores[:, 1] - scores[:, 0])[known])
+        spent = budgets_on_rows(listed(budgets), codes[known] == 1, (scores[:, 1] - scores[:, 0])[known])
     left_out = report["left_out"]
     if left_out["missing"] or left_out["unknown"]:
         said.insert(
@@ -104,8 +83,7 @@ def run(options: EvaluateOptions) -> None:
         said.append("whether these rows are new is not known: the model file has no hashes of its training rows")
     if n_bad:
         such = "row that" if n_bad == 1 else "rows that"
-        kept = "--bad-rows FILE keeps them" if options.bad_rows is None else f"written to {options.bad_rows}"
-        said.insert(0, f"left out: {n_bad:,} {such} could not be read, the first {first_bad}; {kept}.")
+        said.insert(0, f"left out: {n_bad:,} {such} could not be read, the first {first_bad}.")
     for one in said:
         note(one)
     novelty.warn()
@@ -115,7 +93,6 @@ def run(options: EvaluateOptions) -> None:
             **report,
             "source": "table" if stored is None else "held-out",
             "bad_rows": n_bad,
-            "bad_rows_file": options.bad_rows,
             "operating": None if operating is None else operating.as_dict(),
             "budgets": [budget_dict(*one) for one in spent or ()],
             "novelty": novelty.found,
@@ -126,10 +103,10 @@ def run(options: EvaluateOptions) -> None:
         return
     rows = None if report["seen"] is not None else f"of {Path(options.table).name}"
     for sentence in verdict(report, alerts=operating is not None and operating.rule != "likeliest", rows=rows):
-        plain_console().print(printable(sentence), soft_wrap=True)
-    counted = report["left_out"]["seen"]
-    of = f"{report['rows']:,} rows that the model has not seen" if counted else f"{report['rows']:,} rows"
-    print_metrics(report, f"held out by the fit: {of}" if stored is not None else f"{Path(options.table).name}: {of}")
+        show(printable(sentence))
+    of = "rows held out by the fit" if stored is not None else printable(Path(options.table).name)
+    print_figures({of: report_cells(report)}, report.get("positive"))
+    print_classes(report)
     if spent is not None:
         print_budgets(spent, "labeled rows")
     if point is not None:

@@ -1,6 +1,6 @@
 """``qmedoid explain``: one decision in words, by column, and beside the most similar real rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,12 +10,10 @@ import pyarrow as pa
 from qmedoid.cli.options import (
     OUTPUT,
     RESULTS,
-    Decimal,
-    Delimiter,
     Json,
     ModelPath,
     Names,
-    OnMismatch,
+    ReadingOptions,
     Row,
     Table,
     Text,
@@ -24,18 +22,17 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
-from qmedoid.cli.output import grid, note, plain_console, print_json
+from qmedoid.cli.output import grid, note, print_json, show
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import PAGE_TITLE, PICTURE_TITLE, Explanation
-from qmedoid.explain.sentences import flip_texts, term_text, toward_text
+from qmedoid.explain.sentences import term_text
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, effect_text
 from qmedoid.model.operating_point import probability
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading, read_through
 
 # Groups, and columns of a group, that are named.
@@ -55,10 +52,8 @@ def run(
     model: ModelPath,
     table: Table,
     *,
+    reading: ReadingOptions,
     json: Json = False,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
     row: Row,
     top: Annotated[int, option(RESULTS, "N", "Columns, groups and rows that are listed; 0 lists all.", min=0)] = 10,
     fixed: Annotated[
@@ -69,7 +64,7 @@ def run(
     known: Annotated[
         Text, option(RESULTS, "TABLE", "Table, such as the fitted one, of which the rows most like this one are shown.")
     ] = None,
-    verbose: Annotated[bool, flag(RESULTS, "Show distances, angles and the exact sum.", "--verbose", "-v")] = False,
+    verbose: Annotated[bool, flag(RESULTS, "Show the exact sum by groups of columns.", "--verbose", "-v")] = False,
 ) -> None:
     """Say why a row got its class: what each column contributes.
 
@@ -84,29 +79,29 @@ def run(
     _check_output(html, PAGE_TITLE)
     _check_output(svg, PICTURE_TITLE)
     loaded = load_file(model)
-    settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
+    settings = reading.settings
 
     def look(reading: TableReading) -> tuple[pa.Table, dict[str, Any]]:
         record = reading.row(row)
         return record, {"row": row, **explain_record(loaded.model, record, reading.issues)}
 
-    (record, report), reading = read_through(loaded.model, table, settings, look, all_columns=True)
-    difference = reading.difference.deviations()
+    (record, report), opened = read_through(loaded.model, table, settings, look, all_columns=True)
+    difference = opened.difference.deviations()
     if known is not None:
         # In the table of the record it would find itself.
         skip = row if table != "-" and Path(known).resolve() == Path(table).resolve() else None
         nearest = partial(_nearest, record=record, report=report, skip=skip)
-        rows, reading = read_through(loaded.model, known, settings, nearest, all_columns=True)
+        rows, opened = read_through(loaded.model, known, settings, nearest, all_columns=True)
         report |= rows.found()
-        if (target := loaded.model.contract.target) not in reading.source.names:
-            where = reading.source.description
+        if (target := loaded.model.contract.target) not in opened.source.names:
+            where = opened.source.description
             note(f"{where} has no column with the classes ({target!r}): those of its rows are not shown.")
     how: dict[str, Any] = {"top": top, "fixed": listed(fixed), "sha256": loaded.sha256, "difference": difference}
     why = Explanation(report, loaded.model, record, **how)
     for file, content in ((html, why.to_html), (svg, why.to_svg)):
         if file is not None:
-            with atomic_file(file) as opened:
-                opened.write(content().encode())
+            with atomic_file(file) as out:
+                out.write(content().encode())
     made = why.to_dict()
     if json:
         print_json(made)
@@ -133,7 +128,6 @@ def _nearest(reading: TableReading, record: pa.Table, report: dict[str, Any], sk
 
 
 def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
-    console = plain_console()
     lines = [
         f"Row {made['row']} of {'standard input' if source == '-' else printable(source)}",
         "",
@@ -141,38 +135,34 @@ def _print(made: Mapping[str, Any], source: Any, *, verbose: bool) -> None:
         "",
     ]
     lines += [one["sentence"] for one in made["similar"]]
-    tables, flips = [_columns(made)], [flip_texts(one) for one in made["flips"]]
+    tables, flips = [_columns(made)], [_flip(one) for one in made["flips"]]
     if flips:
         grid_of_flips = grid(("change", "called", "its probability"), flips, left=(0, 1))
         tables.append(("Smallest changes that turn the decision", grid_of_flips))
     if verbose:
-        title = "The record and the nearest medoid of each class"
-        names = [f"row {one['training_row']}: {cell_text(one['class'])}" for one in made["medoids"]]
-        angles = [f"{one['angle']:.4g}" for one in made["medoids"]]
-        tables += [_beside(made, title, made["medoids"], names, "distance", ("angle", angles)), _sum(made)]
+        tables.append(_sum(made))
     if "known" in made:
-        known, nearest = made["known"], made["known"]["nearest"]
-        classes = [one["class"] for one in nearest]
+        known = made["known"]
+        classes = [one["class"] for one in known["nearest"]]
         of_class = f"{classes.count(made['prediction'])} are {class_name(made['prediction'], made['target'])}"
         unknown = f", {classes.count(None)} of no known class" if None in classes else ""
         said = f"{of_class}{unknown}." if {*classes} - {None} else "the classes are not known."
         lines.append(f"Of the {len(classes)} most similar of {known['rows']:,} known rows {said}")
-        if verbose:
-            title = f"The most similar of {known['rows']:,} known rows, by what decides"
-            labels = "class", ["?" if one is None else cell_text(one) for one in classes]
-            tables.append(_beside(made, title, nearest, [f"row {one['row']}" for one in nearest], "difference", labels))
-    console.print("\n".join(lines))
-    for title, table in tables:
-        # A title of a table is broken at the width of the table.
-        console.print(f"\n{title}")
-        console.print(table)
+    show(*lines, *(part for title, table in tables for part in ("", title, table)))
+
+
+def _flip(flip: Mapping[str, Any]) -> tuple[str, str, str]:
+    chance = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
+    return flip["text"], cell_text(flip["prediction"]), chance
 
 
 def _columns(made: Mapping[str, Any]) -> Titled:
     """What each column does, the largest first, between where every record starts and where this one ends."""
     odds, is_pair = "probabilities" in made, made["threshold"] is not None
     cut = made["terms"].get("operating point", 0.0)
-    title = f"What decides: effects on the {'odds' if odds else 'score'} of {toward_text(made)}"
+    title = (
+        f"What decides: effects on the {'odds' if odds else 'score'} of {class_name(made['toward'], made['target'])}"
+    )
     title += "" if is_pair else f" against {class_name(made['against'], made['target'])}"
     rest = made["rest"]["columns"]
     parts = [(cell_text(one["name"]), cell_text(one["cell"]), one["contribution"]) for one in made["columns"]]
@@ -195,30 +185,12 @@ def _level(value: float, *, odds: bool) -> str:
     return chance_texts(probability(value))[0] if odds else f"{value:+.3g}".replace("-", "−")
 
 
-def _beside(
-    made: Mapping[str, Any],
-    title: str,
-    rows: Sequence[Mapping[str, Any]],
-    names: list[str],
-    measure: str,
-    more: tuple[str, list[str]],
-) -> Titled:
-    """The record beside real rows, cell by cell; the columns that contributed most come first."""
-    table = grid(("", "this record", *names), ())
-    table.add_row(more[0], "", *more[1])
-    table.add_row(measure, "", *(f"{one[measure]:.4g}" for one in rows), end_section=True)
-    for column in made["columns"]:
-        name = column["name"]
-        cells = ["·" if one["record"] is None else cell_text(one["record"].get(name)) for one in rows]
-        table.add_row(cell_text(name), cell_text(column["cell"]), *cells)
-    return title, table
-
-
 def _sum(made: Mapping[str, Any]) -> Titled:
     """The exact sum: groups of encoded columns and terms add up to the margin."""
     groups, rest = made["groups"], made["rest"]["groups"]
     unit = "log-odds" if "probabilities" in made else "score"
-    title = f"The exact sum for {toward_text(made)}, in {unit}: columns that are measured together, then the rest"
+    toward = class_name(made["toward"], made["target"])
+    title = f"The exact sum for {toward}, in {unit}: columns that are measured together, then the rest"
     table = grid(("part", unit), ())
     for group in groups[:_GROUPS]:
         table.add_row(_group(group), f"{group['contribution']:+.6f}")

@@ -1,8 +1,8 @@
-"""The fits of ``qmedoid fit``: from options to a classifier, to a model and its report, and to folds of ``--cv``."""
+"""From options to a dataset, a classifier, a fitted model with its report, and folds of ``--cv``."""
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,30 +10,79 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.cli.options import PointOptions
-from qmedoid.cli.output import progress_bar
+from qmedoid.cli.options import PointOptions, TableOptions
+from qmedoid.cli.output import note, progress_bar
 from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.model.model import Decisions, Model
 from qmedoid.spelling import number_of
-from qmedoid.tables.dataset import Dataset, Folds
+from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.kinds import with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import ROLES
+from qmedoid.tables.roles import ROLES, Role, check_missing, check_roles, read_roles_file
 from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.source import TableSource, open_table
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import ComparedFold, Comparison
 
-# Progress of a fold when our fit is done.
-_FIT_SHARE = 0.9
 # Options that change no model.
-_OF_THE_CALL = ("output", "report", "json", "quiet", "verbose", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
+_OF_THE_CALL = ("output", "report", "json", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
+
+MOST_ROWS = 5_000_000
+"""Rows that are read as a whole at most, where no number is asked for."""
+_COLUMNS = {"groups": "group_column", "weights": "weight_column", "times": "time_column"}
+
+
+def dataset_settings(options: TableOptions, names: Sequence[str]) -> DatasetSettings:
+    """What the options say about a table with these columns."""
+    roles: list[tuple[str, Mapping[str, Role]]] = []
+    if options.roles is not None:
+        roles.append((options.roles.name, read_roles_file(options.roles)))
+    roles += [(f"--{role}", dict.fromkeys(getattr(options, role) or (), role)) for role in ROLES]
+    return DatasetSettings(
+        target=options.target,
+        roles=check_roles(*roles, target=options.target),
+        date_order=options.date_order,
+        missing=_missing_values(options, names),
+        takes_numbers=getattr(options, "classes", False) or getattr(options, "positive", None) is not None,
+        **{use: getattr(options, option, None) for use, option in _COLUMNS.items()},
+    )
+
+
+def _missing_values(options: TableOptions, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """Values that are read as missing, by column; a name may hold an equals sign itself."""
+    found: dict[str, list[str]] = {}
+    for text in options.missing or ():
+        places = [place for place, sign in enumerate(text) if sign == "="]
+        if not places:
+            raise ParameterError(f"--missing takes a column and a value, such as Cholesterol=0. Got {text!r} instead.")
+        name, value = next(
+            ((text[:place], text[place + 1 :]) for place in reversed(places) if text[:place] in names),
+            (text[: places[0]], text[places[0] + 1 :]),
+        )
+        found.setdefault(name, []).append(value)
+    return check_missing("--missing", found, names=names, target=options.target)
+
+
+def open_source(options: TableOptions, where: str | None = None) -> TableSource:
+    """The table of a command, or another one that is written in the same way."""
+    return open_table(where or options.table, delimiter=options.delimiter, decimal=options.decimal)
+
+
+def read_dataset(options: TableOptions, source: TableSource, like: Dataset | None = None) -> Dataset:
+    """The rows of an open table that have a class, with notes on how they were read."""
+    settings = dataset_settings(options, source.names) if like is None else like.settings
+    rng = np.random.default_rng(options.seed)
+    data = Dataset.read(source, settings, options.max_rows or MOST_ROWS, rng, like)
+    for one in data.notes:
+        note(one)
+    return data
 
 
 def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
@@ -47,11 +96,11 @@ def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
 
     settings: dict[str, Any] = {
         "refine": word_or_number(options.refine),
-        "operating_point": asked_point("fit", options),
+        "operating_point": parse_point("fit", options),
         "random_state": options.seed,
         "class_weight": options.class_weight,
     }
-    method = asked_method(options.method, options.medoids, options.neighbors)
+    method = parse_method(options.method, options.medoids, options.neighbors)
     if options.paper and method != "auto":
         raise ParameterError(
             "--paper fits the nearest-medoid method of the paper: leave --method, --medoids and --neighbors out."
@@ -63,7 +112,7 @@ def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
     return made.set_callbacks(TrainingProgress()) if is_seen else made
 
 
-def asked_point(command: str, options: PointOptions) -> Any:
+def parse_point(command: str, options: PointOptions) -> Any:
     """The operating point that options ask for; None where they ask for none."""
     from qmedoid.estimators.parameters import RULE_CONSTRAINTS, check_parameters
 
@@ -77,7 +126,7 @@ def asked_point(command: str, options: PointOptions) -> Any:
     return asked or (None if options.operating_point is None else word_or_number(options.operating_point))
 
 
-def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any:
+def parse_method(method: str, medoids: int | None, neighbors: str | None) -> Any:
     """The method that was asked for."""
     asked: dict[str, Any] = {} if medoids is None else {"n_medoids": medoids}
     if neighbors is not None:
@@ -105,12 +154,12 @@ def word_or_number(text: str) -> str | float:
     return text if number is None else number
 
 
-def share_or_file(option: str, value: str | None) -> float | str:
-    """A share of the rows as a number, or the name of a file; None and 0 are no rows at all."""
-    share = 0.0 if value is None else word_or_number(value)
+def share_or_file(value: str) -> float | str:
+    """A share of the rows as a number, or the name of a file."""
+    share = word_or_number(value)
     if isinstance(share, float) and not 0 <= share < 1:
         raise ParameterError(
-            f"{option} must be a file or a share of at least 0 and below 1, such as 0.25 or 25%. Got {value} instead."
+            f"--test must be a file or a share of at least 0 and below 1, such as 0.25 or 25%. Got {value} instead."
         )
     return share
 
@@ -123,32 +172,7 @@ def with_time_limit(model: Model, limit: TimeLimit) -> Model:
     return replace(model, parameters={**model.parameters, "time_limit": left_out})
 
 
-class _Pieces:
-    """A scikit-learn callback that reports every piece of a fit as a share of the task that it is part of."""
-
-    max_propagation_depth: int | None = None
-
-    def __init__(self, report: Callable[[float], None]) -> None:
-        self._report = report
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Nothing is shown before the first piece."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """A piece is reported when it ends."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any = None) -> None:  # noqa: ARG002
-        """Report a piece."""
-        if context.parent is not None and context.parent.max_subtasks:
-            self._report(1.0 / context.parent.max_subtasks)
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Nothing was begun."""
-
-
-def fit_dataset(
-    options: "FitOptions", classifier: Any, data: Dataset, validation: Dataset | None = None
-) -> tuple[Any, Model]:
+def fit_dataset(options: "FitOptions", classifier: Any, data: Dataset) -> tuple[Any, Model]:
     """The fitted classifier, and its model as it is saved, with the names of all levels in the file."""
     roles, date_order = dict(data.settings.roles), options.date_order
     positive = None
@@ -156,7 +180,7 @@ def fit_dataset(
         positive = data.target.classes.tolist()[data.target.place_of(options.positive)]
     fitted = classifier.set_params(positive=positive, roles=roles, date_order=date_order)
     try:
-        fitted.fit(data, X_val=validation)
+        fitted.fit(data)
     except MemoryError as error:
         n_rows, n_columns = data.table.num_rows, data.table.num_columns - 1
         size, is_wide = f"{n_rows:,} rows of {n_columns:,} columns", n_columns > n_rows
@@ -202,7 +226,7 @@ def held_out_report(
     return report, tally.report(model, data.rows), decided
 
 
-def judged_fold(
+def evaluated_fold(
     model: Model,
     train: Dataset,
     seconds: float,
@@ -229,9 +253,9 @@ def judged_fold(
 
 
 def cross_validate(
-    train: Dataset, folds: Folds, validation: Dataset | None, options: "FitOptions", limit: TimeLimit
+    train: Dataset, folds: Folds, options: "FitOptions", limit: TimeLimit
 ) -> tuple["Comparison | None", list[list[int]] | None, list[str]]:
-    """Fit and judge every fold for which there is time; the notes of its fits were given for that of all rows.
+    """Fit and evaluate every fold for which there is time; the notes of its fits were given for that of all rows.
 
     Returns figures, the confusion matrix of all folds, and notes.
     """
@@ -248,13 +272,12 @@ def cross_validate(
             if not limit.allows(f"folds {place} to {len(folds)} of --cv", limit.clock() - began):
                 break
             began = limit.clock()
-            pieces = _Pieces(lambda share: bar.advance(task, _FIT_SHARE * share))
-            classifier, part = make_classifier(options, shown=False).set_callbacks(pieces), train.take(fit)
-            _, model = fit_dataset(options, classifier, part, validation)
+            part = train.take(fit)
+            _, model = fit_dataset(options, make_classifier(options, shown=False), part)
             seconds = limit.clock() - began
-            judged = train.take(rows)
-            report, _, decided = held_out_report(model, judged)
-            fold, lacking = judged_fold(model, part, seconds, judged, decided, options, limit)
+            others = train.take(rows)
+            report, _, decided = held_out_report(model, others)
+            fold, lacking = evaluated_fold(model, part, seconds, others, decided, options, limit)
             done.append(fold)
             confusion.append(report["confusion"])
             unknown += len(rows) - len(fold[1])

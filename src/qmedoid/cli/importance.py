@@ -9,19 +9,17 @@ from qmedoid.cli.documents import ImportanceDict
 from qmedoid.cli.options import (
     OUTPUT,
     RESULTS,
-    Decimal,
-    Delimiter,
     Force,
     Json,
     ModelPath,
-    OnMismatch,
+    ReadingOptions,
     Table,
     Text,
     argument,
     command,
     option,
 )
-from qmedoid.cli.output import grid, plain_console, print_json, reading_bar, tell
+from qmedoid.cli.output import grid, print_json, reading_bar, show, tell
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
@@ -31,7 +29,6 @@ from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading, decide_batch, read_through
 
 
@@ -40,10 +37,8 @@ def run(
     model: ModelPath,
     table: Annotated[Text, argument("TABLE", "Table of other rows. Default: the training rows.")] = None,
     *,
+    reading: ReadingOptions,
     json: Json = False,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
 ) -> None:
     """Show how much each column counts (feature importance).
 
@@ -54,9 +49,8 @@ def run(
     check_explained(loaded)
     found, rows, of = loaded.importances, None, "training rows"
     if table is not None:
-        settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
         tally: ImportanceTally = _tallied(
-            partial(read_through, loaded, table, settings),
+            partial(read_through, loaded, table, reading.settings),
             lambda: ImportanceTally(loaded),
             lambda tally, _, columns, decided: tally.add(columns, decided),
         )
@@ -69,13 +63,13 @@ def run(
         print_json(document)
         return
     unit = "log-odds" if loaded.decision.probabilistic else "units of the score"
-    console, total = plain_console(), sum(importances.values())
-    console.print(f"Importance: the mean absolute contribution of each column to decisions about {of}, in {unit}.")
+    total = sum(importances.values())
+    show(f"Importance: the mean absolute contribution of each column to decisions about {of}, in {unit}.")
     shares = [f"{100 * one / total:.1f} %" if total else "–" for one in importances.values()]
     parts = [
         (printable(name), f"{one:.4f}", share) for (name, one), share in zip(importances.items(), shares, strict=True)
     ]
-    console.print(grid(("column", "importance", "share"), parts))
+    show(grid(("column", "importance", "share"), parts))
 
 
 def _tallied(read: Callable[..., Any], start: Callable[[], Any], add: Callable[..., None]) -> Any:
@@ -102,10 +96,8 @@ def effect(
     model: ModelPath,
     table: Table,
     *,
+    reading: ReadingOptions,
     json: Json = False,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
     column: Annotated[str, option(RESULTS, "COLUMN", "Column to show.")],
     toward: Annotated[
         Text, option(RESULTS, "CLASS", "Class that values speak for or against. Default: the positive one.")
@@ -123,9 +115,8 @@ def effect(
     loaded = load_model(model)
     check_explained(loaded)
     EffectTally(loaded, column, toward)  # wrong names are refused before anything is read
-    settings = ScoreSettings(on_mismatch=on_mismatch, delimiter=delimiter, decimal=decimal)
     tally: EffectTally = _tallied(
-        partial(read_through, loaded, table, settings, all_columns=True),
+        partial(read_through, loaded, table, reading.settings, all_columns=True),
         lambda: EffectTally(loaded, column, toward),
         lambda tally, batch, columns, _: tally.add(batch, columns),
     )
@@ -144,8 +135,8 @@ def effect(
         print_json(document)
         return
     against = "all others" if found.against is None else printable(found.against)
-    console, odds = plain_console(), ("odds",) if found.unit == "log-odds" and found.against is not None else ()
-    console.print(
+    odds = ("odds",) if found.unit == "log-odds" and found.against is not None else ()
+    show(
         f"What the values of {printable(found.column)} contribute: above 0 toward {printable(found.toward)}, below 0 "
         f"toward {against}, in {found.unit}; 10 % of the rows are below the first bound, 10 % above the second."
     )
@@ -153,7 +144,7 @@ def effect(
     for one in (*found.bins, *([found.missing] if found.missing else [])):
         means = [*(odds_text(one["mean"]) for _ in odds), f"{one['mean']:+.4f}"]
         rows.append((printable(one["value"]), f"{one['rows']:,}", *means, f"{one['p10']:+.4f}", f"{one['p90']:+.4f}"))
-    console.print(grid((printable(found.column), "rows", *odds, "mean", "10 %", "90 %"), rows))
+    show(grid((printable(found.column), "rows", *odds, "mean", "10 %", "90 %"), rows))
     if found.kept < found.rows:
         tell(f"note: {found.kept:,} of {found.rows:,} rows were drawn at random.")
     if plot is not None:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -13,7 +13,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.spelling import number_of
 
 if TYPE_CHECKING:
-    pass
+    from qmedoid.tables.results import ScoreSettings
 
 Run = TypeVar("Run", bound=Callable[..., int | None])
 LEARNED = "What is learned from"
@@ -88,7 +88,10 @@ def _names(part: str) -> list[str]:
 
 
 def command(*examples: str, most_used: tuple[str, ...] = ()) -> Callable[[Run], Run]:
-    """Mark a function as a command: calls that end its help, and options of the first panel there, eight at most."""
+    """Mark a function as a command: calls that end its help, and options of the first panel there, eight at most.
+
+    Its parameters are arguments and options; one that is a dataclass has those of its fields.
+    """
 
     def mark(run: Run) -> Run:
         vars(run).update(examples=examples, most_used=most_used)
@@ -109,9 +112,7 @@ def method_name(text: str) -> str:
 Text = str | None
 Number = float | None
 Names = list[str] | None
-Table = Annotated[
-    str, argument("TABLE", "CSV, Parquet, Feather or xlsx: a file, a folder, a pattern, or - for a pipe.")
-]
+Table = Annotated[str, argument("TABLE", "CSV, Parquet or Feather: a file, a folder, a pattern, or - for a pipe.")]
 ModelPath = Annotated[Path, argument("MODEL", "File of a saved model.")]
 Row = Annotated[int, option(RESULTS, "N", "Row of the table, counted from 0.", min=0)]
 Output = Annotated[Path, option(OUTPUT, "FILE", "File of the new model.", "--output", "-o")]
@@ -142,23 +143,10 @@ MinRecall = Annotated[Number, share_option(POINT, "Fewest alerts with at least t
 MissedCost = Annotated[
     Number, option(POINT, "RATIO", "Lowest cost, if a missed positive costs this many false alerts.")
 ]
-BadRows = Annotated[Text, option(READING, "FILE", "File for the rows that are left out. Default: none.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What all commands share."""
-
-    most_used: ClassVar[tuple[str, ...]] = ()
-    """Options of the first panel of the help, by their fields; eight at most."""
-    examples: ClassVar[tuple[str, ...]]
-    """Calls that end the help."""
-
-    json: Json = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadingOptions(Options):
+class ReadingOptions:
     """How a table is read that a model decides about."""
 
     on_mismatch: OnMismatch = "error"
@@ -166,13 +154,15 @@ class ReadingOptions(Options):
     decimal: Decimal = None
 
     @property
-    def dialect(self) -> dict[str, Any]:
-        """How a text file is written, where that is not to be detected."""
-        return {"delimiter": self.delimiter, "decimal": self.decimal}
+    def settings(self) -> "ScoreSettings":
+        """The settings of a reading."""
+        from qmedoid.tables.results import ScoreSettings
+
+        return ScoreSettings(on_mismatch=self.on_mismatch, delimiter=self.delimiter, decimal=self.decimal)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(Options):
+class TableOptions:
     """How the table of a check or a fit is read."""
 
     table: Table
@@ -201,6 +191,7 @@ class TableOptions(Options):
         Literal["day-first", "month-first"] | None,
         option(READING, "ORDER", "Read 01/02/2024 as day-first or month-first (detected by default)."),
     ] = None
+    json: Json = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +235,7 @@ class TrainingOptions(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointOptions(Options):
+class PointOptions:
     """Where records are separated."""
 
     alert_rate: AlertRate = None
@@ -268,6 +259,7 @@ class CutOptions(ReadingOptions):
     min_precision: MinPrecision = None
     min_recall: MinRecall = None
     cost: MissedCost = None
+    json: Json = False
 
     def cut(self) -> Any:
         """The operating point that is asked for, None where there is none.

@@ -1,31 +1,41 @@
 """What a fit ends with: two sentences, one table of figures, where to cut, and what to do next."""
 
+import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from qmedoid.arrays import Codes
-from qmedoid.cli.output import grid, plain_console, print_metrics, print_operating
+from qmedoid.cli.documents import FitDict, TimeLimitDict
+from qmedoid.cli.output import grid, note, plain_console, print_json, show
+from qmedoid.cli.report import report_fit
+from qmedoid.estimators.time_limit import TimeLimit
+from qmedoid.exceptions import some_of
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import OperatingSummary, curve_rows, cut_in_words
 from qmedoid.report.verdict import alert_ceiling, verdict
 from qmedoid.spelling import printable
+from qmedoid.tables.evaluating import report_notes
+from qmedoid.tables.kinds import IDENTIFIERS
+from qmedoid.tables.novelty import NoveltyReport
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import Comparison
     from qmedoid.estimators.documents import ComparedMethodDict
+    from qmedoid.large.fit import InPasses
 
-# Classes whose figures are shown one by one without --verbose.
+# Classes whose figures are shown one by one.
 _FEW_CLASSES = range(3, 11)
 # Columns of a terminal.
 _WIDTH = 80
 # Signs of a class that is named in a row of figures.
 _SHORT = 8
-_TEST = "test rows"
+# Columns of one reason that are named one by one.
+_MANY = 5
 _ORDER = (
     "rows",
     "prevalence",
@@ -54,7 +64,132 @@ Areas = Mapping[str, Interval | None]
 Cells = dict[str, str]
 
 
-def areas_of(codes: Codes, decided: Decisions) -> Areas:
+def tell_fit(
+    model: Model,
+    options: "FitOptions",
+    output: Path,
+    limit: TimeLimit,
+    notes: list[str],
+    *,
+    seconds: float,
+    held_out: Any = None,
+    known: tuple[Codes, Decisions] | None = None,
+    novelty: NoveltyReport | None = None,
+    comparison: "Comparison | None" = None,
+    crossed: "Comparison | None" = None,
+    confusion: list[list[int]] | None = None,
+    passes: "InPasses | None" = None,
+) -> None:
+    """Write the page that was asked for, and print what came of a fit.
+
+    Held-out rows come with their true classes and the decisions about them; the confusion matrix is that of the folds
+    of ``--cv``.
+    """
+    if novelty is not None:
+        novelty.warn()
+    page = None if options.report is None else report_fit(options, output, held_out, comparison)
+    sentences, notes = (
+        _fit_verdict(model, confusion),
+        [*notes, *_notes_of(model, options, in_passes=passes is not None)],
+    )
+    if options.json:
+        classes, operating = list(model.decision.classes), model.decision.operating
+        document: FitDict = {
+            "model": str(output),
+            "method": model.method,
+            "refinement": model.policy,
+            "classes": classes,
+            "positive": classes[1] if len(classes) == 2 else None,
+            "columns": len(model.contract.columns),
+            "left_out": dict(model.contract.left_out),
+            "notes": notes,
+            "verdict": sentences,
+            "operating": None if operating is None else operating.as_dict(),
+            "parameters": dict(model.parameters),
+            "seconds": seconds,
+            "training_rows": model.metrics["training_rows"],
+            "novelty": None if novelty is None else novelty.found,
+            "time_limit": _limit_dict(limit, model),
+            "comparison": None if comparison is None else comparison.to_dict(),
+            "cross_validation": None if crossed is None else crossed.to_dict(),
+            "passes": None
+            if passes is None
+            else {
+                "rows": passes.rows,
+                "sampled": passes.sampled,
+                "passes": [
+                    {"name": name, "seconds": round(seconds, 3), "read": read} for name, seconds, read in passes.times
+                ],
+            },
+            "report": None if page is None else {"path": str(page.path), "bytes": page.bytes},
+        }
+        if "held_out" in model.metrics:
+            document["held_out"] = model.metrics["held_out"]
+        print_json(document)
+        return
+    for one in notes:
+        note(one)
+    _print_outcome(model, sentences, {} if known is None else _areas(*known), in_passes=passes is not None)
+    n_rows, n_columns = model.metrics["training_rows"], len(model.contract.columns)
+    if comparison is not None:
+        on = f"on the {comparison.n_rows:,} test rows; all are fitted to the same {n_rows:,} rows."
+        _print_comparison(comparison, f"Compared with plain baselines {on}")
+    if crossed is not None:
+        mean = "mean ± standard error" if crossed.n_folds > 1 else "one fold"
+        about = f"{crossed.n_folds} folds of the {n_rows:,} training rows, each fitted anew: {mean}"
+        _print_comparison(crossed, about)
+    rows = f"{n_rows:,} rows"
+    if passes is not None:
+        spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds, _ in passes.times)
+        print(f"Passes over {passes.rows:,} rows: {spent}.")
+        rows = f"{passes.sampled:,} of {passes.training_rows:,} training rows"
+    print(
+        f"Saved {printable(output)} ({seconds:g} s): method {model.method}, fitted to {rows} and "
+        f"{n_columns} column{'s' * (n_columns != 1)}."
+    )
+    if page is not None:
+        print(f"Report: {printable(page.path)} ({page.bytes:,} bytes).")
+    print("\n".join(map(printable, _next_commands(options, output))))
+
+
+def _limit_dict(limit: TimeLimit, model: Model) -> TimeLimitDict | None:
+    """What came of a time limit, fit for JSON; None without one."""
+    if math.isinf(limit.seconds):
+        return None
+    # Of a fit that was taken up again, the model knows what an earlier run had no time for.
+    known = model.parameters.get("time_limit", {}).get("left_out", [])
+    left_out = list(dict.fromkeys([*known, *limit.left_out]))
+    return {"seconds": limit.seconds, "left_out": left_out, "exceeded": limit.is_up}
+
+
+def _notes_of(model: Model, options: "FitOptions", *, in_passes: bool) -> list[str]:
+    """Notes about what a saved model shows, and about the columns that were left out."""
+    notes, left_out = list[str](), model.contract.left_out
+    for why in dict.fromkeys(left_out.values()):
+        # A reason that is a guess can be overruled.
+        hint = " (--keep {} keeps it)" if why in IDENTIFIERS else ""
+        names = [name for name, reason in left_out.items() if reason == why]
+        if len(names) > _MANY:
+            some = some_of([repr(name) for name in names], _MANY)
+            notes.append(f"{len(names):,} columns were left out ({some}): {why}{hint.format('NAME')}")
+            continue
+        for name in names:
+            quoted = shlex.quote(name) if name.isprintable() else "NAME"
+            notes.append(f"column {name!r} was left out: {why}{hint.format(quoted)}")
+    if "held_out" in model.metrics:
+        # A fit in memory has noted a class that is hardly ever called.
+        notes += report_notes(model, model.metrics["held_out"], seldom=in_passes)
+        if options.weight_column is not None or options.class_weight is not None:
+            notes.append("figures of held-out rows count each row once, without weights; expected ones are weighted")
+    if model.n_neighbors:
+        notes.append(
+            f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.method} "
+            "--neighbors 0 it keeps none but the medoids"
+        )
+    return notes
+
+
+def _areas(codes: Codes, decided: Decisions) -> Areas:
     """The areas under the curves of two classes on rows of these, with their intervals."""
     if decided.scores.shape[1] != 2:
         return {}
@@ -62,7 +197,7 @@ def areas_of(codes: Codes, decided: Decisions) -> Areas:
     return {"roc_auc": roc_auc_interval(positive, margins), "pr_auc": pr_auc_interval(positive, margins)}
 
 
-def fit_verdict(model: Model, options: "FitOptions", confusion: Sequence[Sequence[int]] | None) -> list[str]:
+def _fit_verdict(model: Model, confusion: Sequence[Sequence[int]] | None) -> list[str]:
     """How good a model is, from its test rows, else from cross-validation, and what its alert rate cannot reach.
 
     The confusion matrix is that of the folds of ``--cv``, if there are some.
@@ -74,7 +209,7 @@ def fit_verdict(model: Model, options: "FitOptions", confusion: Sequence[Sequenc
         said = verdict(report, alerts=alerts)
     else:
         found = _out_of_fold(model, operating)
-        rows = "in cross-validation" if options.valid is None else "that chose its settings"
+        rows = "in cross-validation"
         if confusion is not None:
             found, rows = {"confusion": confusion, "roc_auc": None}, "in the folds of --cv"
         said = ["No row was held out as a test (--test)."]
@@ -101,34 +236,26 @@ def _more_alerts(confusion: Sequence[Sequence[int]], asked: float) -> list[str]:
     return [f"The test rows get more alerts ({rate}) than the {percent_text(asked)} of the training rows that was set."]
 
 
-def print_outcome(
-    model: Model, options: "FitOptions", sentences: Sequence[str], areas: Areas, *, in_passes: bool = False
-) -> None:
+def _print_outcome(model: Model, sentences: Sequence[str], areas: Areas, *, in_passes: bool) -> None:
     """Print the verdict, figures of test rows beside those of cross-validation, and the operating point."""
-    console, operating = plain_console(), model.decision.operating
+    operating = model.decision.operating
     alerts = operating is not None and operating.rule != "likeliest"
-    for sentence in sentences:
-        console.print(printable(sentence), soft_wrap=True)
-    report = model.metrics.get("held_out")
-    columns = {} if report is None else {_TEST: report_cells(report, areas)}
+    show(*map(printable, sentences))
+    report, classes = model.metrics.get("held_out"), model.decision.classes
+    columns = {} if report is None else {"test rows": report_cells(report, areas)}
     if operating is not None and operating.counts is not None:
-        columns[_second_name(options, in_passes)] = _out_of_fold_cells(model, operating)
+        calibrating = "training rows that only\ncalibrated the model"
+        name = calibrating if in_passes else "cross-validation\nof the training rows"
+        columns[name] = _out_of_fold_cells(model, operating)
     if not alerts:
-        columns = {
-            name: {key: cell for key, cell in cells.items() if key != "alert_rate"} for name, cells in columns.items()
-        }
+        for cells in columns.values():
+            cells.pop("alert_rate", None)
     if columns:
-        print_figures(columns, None if len(model.decision.classes) > 2 else model.decision.classes[1])
+        print_figures(columns, None if len(classes) > 2 else classes[1])
     if operating is not None and alerts:
-        positive = printable(model.decision.classes[1])
-        console.print(f"Threshold: {cut_in_words(operating, positive)}.", soft_wrap=True)
-    if options.verbose:
-        if report is not None:
-            print_metrics(report, f"All figures of the {report['rows']:,} test rows")
-        if operating is not None:
-            print_operating(operating, model.decision.classes[1])
-    elif report is not None and len(report["classes"]) in _FEW_CLASSES:
-        _print_classes(report)
+        show(f"Threshold: {cut_in_words(operating, printable(classes[1]))}.")
+    if report is not None:
+        print_classes(report)
 
 
 def print_figures(columns: Mapping[str, Cells], positive: Any = None) -> None:
@@ -141,7 +268,7 @@ def print_figures(columns: Mapping[str, Cells], positive: Any = None) -> None:
     of = {} if positive is None or len(label) > _SHORT else dict.fromkeys(("recall", "precision"), f" of {label}")
     rows = [(_NAMES[key] + of.get(key, ""), *(cells.get(key, "") for cells in columns.values())) for key in keys]
     left = range(len(columns) + 1)
-    plain_console().print(grid(("", *columns), rows, left=left))
+    show(grid(("", *columns), rows, left=left))
 
 
 def report_cells(report: Mapping[str, Any], areas: Areas | None = None) -> Cells:
@@ -209,34 +336,27 @@ def _out_of_fold(model: Model, operating: OperatingSummary | None) -> dict[str, 
     return {"confusion": [[tn, fp], [fn, tp]], "roc_auc": None if area is None else area.value}
 
 
-def _second_name(options: "FitOptions", in_passes: bool) -> str:
-    if in_passes:
-        return "training rows that only\ncalibrated the model"
-    return "cross-validation\nof the training rows" if options.valid is None else "validation rows"
-
-
-def _print_classes(report: Mapping[str, Any]) -> None:
-    """Print what is found of every class; what each is called instead is added where that fits a terminal."""
+def print_classes(report: Mapping[str, Any]) -> None:
+    """Print what is found of each of a few classes; what it is called instead is added where that fits a terminal."""
+    if len(report["classes"]) not in _FEW_CLASSES:
+        return
     names = ["class", "rows", "recall", "precision"]
     rows = [
-        [
-            printable(label),
-            count_text(of_class["rows"]),
-            figure_text(of_class["recall"]),
-            figure_text(of_class["precision"]),
-        ]
-        for label, of_class in report["classes"].items()
+        [printable(label), count_text(one["rows"]), figure_text(one["recall"]), figure_text(one["precision"])]
+        for label, one in report["classes"].items()
     ]
     called = [f"→ {printable(label)}" for label in report["classes"]]
     wide = [[*row, *map(count_text, counts)] for row, counts in zip(rows, report["confusion"], strict=True)]
     table = grid([*names, *called], wide)
     console = plain_console()
     fits = console.measure(table, options=console.options.update(max_width=2 * _WIDTH)).maximum <= _WIDTH
-    console.print("By class (→: what the test rows of a class are called):" if fits else "By class of the test rows:")
-    console.print(table if fits else grid(names, rows))
+    if fits:
+        show("By class (→: what its rows are called):", table)
+    else:
+        show("By class:", grid(names, rows))
 
 
-def next_commands(options: "FitOptions", output: Path) -> list[str]:
+def _next_commands(options: "FitOptions", output: Path) -> list[str]:
     """Commands that come after a fit, with the names of its files and a comment each."""
     table = "TABLE" if options.table == "-" else _file(options.table)
     model, base = _file(str(output)), output.name.removesuffix(".qmedoid")
@@ -260,32 +380,25 @@ def _cell(figure: Interval) -> str:
     return f"{figure_text(figure.value)} ({figure_text(figure.low)} to {figure_text(figure.high)})"
 
 
-def print_comparison(comparison: "Comparison", title: str, *, verbose: bool) -> None:
-    """Print the figures of each method, the best of every column marked; macro-F1 of two classes with `verbose`."""
-    console = plain_console()
-    console.print(title, soft_wrap=True)
+def _print_comparison(comparison: "Comparison", title: str) -> None:
+    """Print the figures of each method, the best of every column marked."""
     is_two = comparison.best("roc_auc") is not None
-    shown = [name for name in _TITLES if verbose or not is_two or name != "macro_f1"]
-    figures = [name for name in shown if comparison.best(name) is not None]
+    figures = [name for name in _TITLES if comparison.best(name) is not None and not (is_two and name == "macro_f1")]
     versus = any(one["log_loss_difference"] is not None for one in comparison.methods)
+    rows = []
+    for one in comparison.methods:
+        rows.append([one["name"], *(_marked(comparison, one, name) for name in figures)])
+        if versus:
+            found = one["log_loss_difference"]
+            rows[-1].insert(2, "" if found is None else f"{found['mean']:+.4f} ± {found['error']:.4f}")
     names = ["", _TITLES["log_loss"], *(["minus ours"] if versus else []), *(_TITLES[name] for name in figures[1:])]
-    console.print(grid(names, list(_table_rows(comparison, figures, versus))))
+    show(title, grid(names, rows))
     if versus:
-        console.print(
+        show(
             "* is the best of its column. Minus ours: mean difference ± its standard error.\n"
             "Baselines have the default settings of their libraries.",
-            soft_wrap=True,
+            comparison.verdict(),
         )
-        console.print(comparison.verdict(), soft_wrap=True)
-
-
-def _table_rows(comparison: "Comparison", figures: Sequence[str], versus: bool) -> Iterator[list[str]]:
-    for one in comparison.methods:
-        cells = [_marked(comparison, one, name) for name in figures]
-        found = one["log_loss_difference"]
-        if versus:
-            cells.insert(1, "" if found is None else f"{found['mean']:+.4f} ± {found['error']:.4f}")
-        yield [one["name"], *cells]
 
 
 def _marked(comparison: "Comparison", method: "ComparedMethodDict", name: str) -> str:

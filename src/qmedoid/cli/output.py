@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES, count_text, figure_text, interval_text
+from qmedoid.metrics.texts import interval_text
 from qmedoid.spelling import printable
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ OK, FAILED, USAGE, DATA, MODEL, DIFFERENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 or that break the contract, a model that cannot be read, two models that differ (where that was asked), Ctrl-C."""
 # Columns of text in a file or a pipe.
 _WIDE = 200
-# Classes up to which the confusion matrix is printed.
-_MOST_CLASSES = 20
+# Signs of a word that is not broken in a column of texts.
+_FIGURE = 10
 
 
 def tell(message: str) -> None:
@@ -108,48 +108,31 @@ def plain_console(*, wide: bool = True) -> Any:
     """A console that prints names and cells as they are, and cuts nothing off where there is no terminal."""
     from rich.console import Console
 
-    class PipedConsole(Console):
-        """A console that leaves it to the command what a closed pipe means."""
-
-        def print(self, *objects: Any, soft_wrap: bool | None = None, **how: Any) -> None:
-            # A line stays whole for a program that looks for it; in a terminal it is wrapped at blanks.
-            super().print(*objects, soft_wrap=soft_wrap and not self.is_terminal, **how)
-
-        def on_broken_pipe(self) -> None:
-            raise  # it is called where the error is handled
-
     width = None if not wide or sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
-    return PipedConsole(markup=False, highlight=False, emoji=False, width=width)
+    return Console(markup=False, highlight=False, emoji=False, width=width)
 
 
-def grid(
-    names: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, left: Collection[int] = (0,)
-) -> Any:
+def show(*parts: Any) -> None:
+    """Print lines and tables; a line stays whole for a program that looks for it, and is wrapped in a terminal."""
+    console = plain_console()
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, str) and not console.is_terminal, crop=False)
+
+
+def grid(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: Collection[int] = (0,)) -> Any:
     """A table; without any name it has no header. Columns are aligned to the right but for those in `left`.
 
-    Cells are wrapped at blanks alone. Where the terminal is too narrow for the longest word of each column, every row
-    is a paragraph instead. Nothing is cut off: a figure without its end is a wrong one.
+    Figures are wrapped at blanks alone, also where a table is wider than the terminal: a figure without its end is a
+    wrong one.
     """
     from rich.table import Table
 
-    class WordTable(Table):
-        """A table that breaks no word."""
-
-        def __rich_console__(self, console: Any, options: Any) -> Any:
-            if title is not None:
-                yield title
-            texts = [[str(text) for text in (column.header, *column.cells)] for column in self.columns]
-            widths = column_widths(texts, options.max_width - 3 * len(texts) - 1)
-            if widths is None:
-                yield "\n".join(_paragraphs(texts))
-                return
-            for column, width in zip(self.columns, widths, strict=True):
-                column.width = width
-            yield from super().__rich_console__(console, options)
-
-    made = WordTable(show_header=any(names))
+    rows = [list(map(str, row)) for row in rows]
+    made = Table(show_header=any(names))
     for place, name in enumerate(names):
-        made.add_column(name, justify="left" if place in left else "right", overflow="fold")
+        words = " ".join([name, *(row[place] for row in rows if place < len(row))]).split()
+        longest = min(max(map(len, words), default=0), _FIGURE if place in left else _WIDE)
+        made.add_column(name, justify="left" if place in left else "right", min_width=longest, overflow="fold")
     for row in rows:
         made.add_row(*row)
     return made
@@ -158,81 +141,6 @@ def grid(
 def facts(texts: Mapping[str, str | None], *, left: Collection[int] = (0,)) -> Any:
     """A table of names and what is known of each."""
     return grid(("", ""), [(name, text) for name, text in texts.items() if text is not None], left=left)
-
-
-def column_widths(texts: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """Widths of columns that share a room: each has its longest word at least; None if there is no room for that.
-
-    The rest goes to whoever wants least first, and nobody gets more than an equal part of what is left.
-    """
-    from rich.cells import cell_len
-
-    widths = [max(cell_len(word) for text in column for word in text.split() or [""]) for column in texts]
-    wanted = [max(cell_len(line) for text in column for line in text.split("\n")) for column in texts]
-    rest = room - sum(widths)
-    if rest < 0:
-        return None
-    in_turn = sorted(range(len(texts)), key=lambda place: wanted[place] - widths[place])
-    for done, place in enumerate(in_turn):
-        more = min(wanted[place] - widths[place], rest // (len(texts) - done))
-        widths[place] += more
-        rest -= more
-    return widths
-
-
-def _paragraphs(texts: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows of a table, each as its first cell, and the others with the names of their columns."""
-    (_, *names), *rows = zip(*texts, strict=True)
-    for first, *cells in rows:
-        parts = [f"{name} {cell}".strip() for name, cell in zip(names, cells, strict=True) if cell]
-        yield f"{first}: {'; '.join(parts)}" if first else "; ".join(parts)
-
-
-def with_error(mean: float, error: float | None) -> str:
-    """A mean and, if there is one, its standard error."""
-    return f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
-
-
-def print_metrics(report: Mapping[str, Any], title: str) -> None:
-    """Print a report of `qmedoid.tables.evaluating`."""
-    console = plain_console()
-    console.print(printable(title))
-    rows = []
-    for key, name in FIGURE_NAMES.items():
-        if key in report and (key != "by_circuit" or report[key]):
-            of = f" ({printable(report['positive'])})" if key in ("precision", "recall", "f1", "prevalence") else ""
-            rows.append((name + of, figure_text(report[key])))
-    if "calibration" in report:
-        rows += [(name, figure_text(report["calibration"][key])) for key, name in CALIBRATION_NAMES.items()]
-    console.print(grid(("", ""), rows))
-    classes = report["classes"]
-    if len(classes) > _MOST_CLASSES:
-        return
-    names = ("class", "rows", "precision", "recall", "F1", *(f"→ {printable(label)}" for label in classes))
-    by_class = [
-        (
-            printable(label),
-            count_text(of_class["rows"]),
-            *(figure_text(of_class[name]) for name in ("precision", "recall", "f1")),
-            *map(count_text, counts),
-        )
-        for (label, of_class), counts in zip(classes.items(), report["confusion"], strict=True)
-    ]
-    console.print("by class: true in rows, predicted in columns")
-    console.print(grid(names, by_class))
-
-
-def print_operating(summary: "OperatingSummary", positive: Any) -> None:
-    """Print the operating point of two classes, and what held-out rows say is to be expected of it."""
-    from qmedoid.model.operating_point import cut_in_words
-
-    console = plain_console()
-    console.print(f"Threshold: {cut_in_words(summary, printable(positive))}.", soft_wrap=True)
-    if summary.counts is None:
-        return
-    keys = ("alert_rate", "precision", "recall")
-    rows = [(FIGURE_NAMES[key], *map(figure_text, getattr(summary, key) or (None, None, None))) for key in keys]
-    console.print(grid((f"{summary.n_rows:,} rows out of fold", "value", "95 % from", "to"), rows))
 
 
 def tell_cut(model: "Model") -> None:
@@ -286,7 +194,7 @@ def print_budgets(spent: "Sequence[tuple[str, OperatingSummary]]", about: str) -
     ]
     n_rows = spent[0][1].n_rows if spent else 0
     names = ("budget", "probability above", "alerts", "precision (95 %)", "recall (95 %)")
-    plain_console().print(grid(names, rows, title=f"budgets of alerts, {n_rows:,} {about}"))
+    show(f"budgets of alerts, {n_rows:,} {about}", grid(names, rows))
 
 
 def progress_bar(*columns: "ProgressColumn") -> "Progress":

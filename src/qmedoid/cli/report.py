@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -10,13 +11,11 @@ from qmedoid.cli.options import (
     POINT,
     RESULTS,
     AllRows,
-    Decimal,
-    Delimiter,
     Json,
     ModelPath,
     Names,
     Number,
-    OnMismatch,
+    ReadingOptions,
     TargetName,
     Text,
     argument,
@@ -53,10 +52,8 @@ def run(
         Text, argument("TABLE", "Table to decide about; with classes, the figures are of its rows.")
     ] = None,
     *,
+    reading: ReadingOptions,
     json: Json = False,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
     output: Annotated[
         Path | None, option(OUTPUT, "FILE", "Page to write. Default: the model's name with .html.", "--output", "-o")
     ] = None,
@@ -75,9 +72,6 @@ def run(
     ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM104 (repeatable).")] = (
         None
     ),
-    max_size: Annotated[
-        float, option(RESULTS, "MB", "Size from which on the page leaves the live model out, in megabytes.")
-    ] = 3.0,
     live: Annotated[
         bool, flag(RESULTS, "Put the model into the page, so that it scores records.", "--live/--no-live")
     ] = True,
@@ -91,13 +85,10 @@ def run(
     keep_pandas_away()
     if cost is not None and not 0 < cost < float("inf"):
         raise ParameterError(f"--cost must be a number above 0. Got {cost:g} instead.")
-    if not 0 < max_size < float("inf"):
-        raise ParameterError(f"--max-size must be a number of megabytes above 0. Got {max_size:g} instead.")
     if table is None and (baselines or stability is not None):
         asked = "--baselines" if baselines else "--stability"
         raise ParameterError(f"{asked} needs a table with classes: qmedoid report MODEL TABLE {asked} …")
-    how: dict[str, Any] = {"cost": cost, "rows": rows, "live": live, "all_rows": all_rows}
-    settings = ReportSettings(**how, max_bytes=int(max_size * 1e6), ignore=tuple(listed(ignore)))
+    settings = ReportSettings(cost=cost, rows=rows, live=live, all_rows=all_rows, ignore=tuple(listed(ignore)))
     output = output or (None if json else Path(model).with_suffix(".html"))
     if output is not None:
         check_output(output)
@@ -105,8 +96,9 @@ def run(
     if table is not None:
         with reading_bar("looking") as progress:
             most = _COMPARED_ROWS if baselines else MOST_SAMPLED
-            how = {"target": target, "on_mismatch": on_mismatch, "delimiter": delimiter, "decimal": decimal}
-            looked = look_at_file(loaded.model, table, on_progress=progress, most=most, **how)
+            looked = look_at_file(
+                loaded.model, table, target=target, on_progress=progress, most=most, **asdict(reading)
+            )
         more = _fits(loaded.model, looked, stability, baselines=baselines)
     names = {
         "model": Path(model).name,
@@ -115,7 +107,7 @@ def run(
         "table": None if table is None else Path(table).name,
     }
     summary = summarize(loaded.model, looked, names=names, settings=settings, **more)
-    written = None if output is None else write_report(summary, output, max_bytes=settings.max_bytes)
+    written = None if output is None else write_report(summary, output)
     if json:
         # Of the live model only whether it is in the page.
         absent = (summary if written is None else written.summary)["live"].get("absent")

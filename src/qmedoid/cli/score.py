@@ -19,6 +19,7 @@ from qmedoid.cli.options import (
     Force,
     Names,
     Text,
+    command,
     flag,
     listed,
     option,
@@ -50,17 +51,7 @@ _MANY = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreOptions(CutOptions):
-    """Predict: a class and a score for each row of a table.
-
-    The table may be larger than the memory. Each run also says whether the share of alerts, and the values, are like
-    those of the training rows: that is how to monitor a model.
-    """
-
-    most_used = ("output", "columns", "add", "reasons", "threshold", "alert_rate", "top", "on_mismatch")
-    examples = (
-        "qmedoid score patients.qmedoid new.csv -o decisions.csv",
-        "qmedoid score patients.qmedoid new.csv -o out.csv --columns id --add reasons",
-    )
+    """Options of a score."""
 
     output: Annotated[
         str,
@@ -116,8 +107,17 @@ class ScoreOptions(CutOptions):
     ] = None
 
 
+@command(
+    "qmedoid score patients.qmedoid new.csv -o decisions.csv",
+    "qmedoid score patients.qmedoid new.csv -o out.csv --columns id --add reasons",
+    most_used=("output", "columns", "add", "reasons", "threshold", "alert_rate", "top", "on_mismatch"),
+)
 def run(options: ScoreOptions) -> None:
-    """Score a table, say how many records were called what, and whether that was to be expected."""
+    """Predict: a class and a score for each row of a table.
+
+    The table may be larger than the memory. Each run also says whether the share of alerts, and the values, are like
+    those of the training rows: that is how to monitor a model.
+    """
     if is_folder(options.output):
         _score_folder(options)
         return

@@ -21,7 +21,7 @@ from qmedoid.exceptions import MajorityAlertWarning, ModelError, warn
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.large.lazy_scoring import takes_collections
-from qmedoid.markup.html import plain
+from qmedoid.markup.charts import plain
 from qmedoid.methods.part import Backends, Part, medoid_part
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.methods.variational.selection import OutOfFold
@@ -44,14 +44,7 @@ _LONGEST = 100
 
 
 class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """A classifier whose fit leaves a model, and details of how it was found.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (C,)
-    model_ : Model
-        Everything that is learnt: it decides, and is saved.
-    """
+    """A classifier whose fit leaves a model, `model_`, which decides and is saved, and details of how it was found."""
 
     _constraints: ClassVar[Mapping[str, Constraint]]
     classes_: npt.NDArray[Any]
@@ -106,37 +99,16 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return measured
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Save the fitted classifier for `qmedoid.load`, without code and without scikit-learn.
+        """Save the fitted classifier for `qmedoid.load`, without code.
 
-        Parameters
-        ----------
-        path : str or path
-            The file, by convention with the suffix ``.qmedoid``: a new one, or a saved model, which is replaced.
-        circuits : bool
-            Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
-        raw_rows : bool
-            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
-
-        Raises
-        ------
-        ModelError
-            The classifier is not fitted, or holds what cannot be stored without running its code on loading.
+        The suffix is ``.qmedoid`` by convention, and a saved model is replaced. With `circuits` they are written as QPY
+        and OpenQASM 3, too (extra ``quantum``). Without `raw_rows` medoids are coordinates, and no rows of the training
+        table.
         """
         return self.to_saved().save(path, circuits=circuits, raw_rows=raw_rows)
 
     def to_saved(self) -> "SavedModel":
-        """The fitted model as `qmedoid.load` would return it after `save`, without a file.
-
-        Returns
-        -------
-        SavedModel
-            It predicts, explains, reports and exports without scikit-learn.
-
-        Raises
-        ------
-        ModelError
-            The classifier is not fitted.
-        """
+        """The fitted model as `qmedoid.load` would return it after `save`: it decides without scikit-learn."""
         from qmedoid.saved import SavedModel
 
         try:
@@ -148,21 +120,7 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return SavedModel(self.model_)
 
     def explain(self, X: Any, row: int = 0, **settings: Any) -> "Explanation":
-        """Why one record is decided as it is: contributions that add up exactly; see `SavedModel.explain`.
-
-        Parameters
-        ----------
-        X : data frame, Arrow table, dict of columns or array
-            Records with the columns of the fit.
-        row : int
-            The row of `X` to explain; negative ones count from the end.
-        **settings
-            ``top``, ``fixed``, ``known`` and ``on_mismatch`` of `SavedModel.explain`.
-
-        Returns
-        -------
-        Explanation
-        """
+        """Why a row of X is decided as it is: contributions that add up; see `SavedModel.explain` for parameters."""
         return self.to_saved().explain(X, row, **settings)
 
     def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
@@ -209,17 +167,7 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
 
 class ProbabilisticClassifier(FittedClassifier):
-    """A classifier whose class scores have a softmax that is a probability, with an operating point if asked for.
-
-    Attributes
-    ----------
-    threshold_ : float
-        Probability of the second of two classes above which a record is called so.
-    expected_ : OperatingSummary or None
-        The operating point with precision, recall and alert rate on held-out rows; None for more than two classes.
-    class_priors_ : ndarray of shape (C,)
-        The class frequencies for which the probabilities were made, in the order of `classes_`.
-    """
+    """A classifier whose class scores have a softmax that is a probability, with an operating point on request."""
 
     operating_point: Any
 
@@ -290,13 +238,6 @@ class ProbabilisticClassifier(FittedClassifier):
     def at_operating_point(self, operating_point: Any) -> Self:
         """A copy that cuts elsewhere, chosen on the held-out rows of the fit; two classes only.
 
-        Parameters
-        ----------
-        operating_point : None, float, str or mapping
-            As the parameter of this name. `expected_` of the copy says what to expect of it.
-
-        Notes
-        -----
         It is what a fit with this operating point gives; of more than 2,048 held-out rows it is chosen among as many
         thresholds.
         """
@@ -311,11 +252,6 @@ class ProbabilisticClassifier(FittedClassifier):
 
         Right where the classes look as they did in training and are only more or less frequent. Pass its `priors`, in
         the order of `classes_`, to `prior_shift`.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, M)
-            The more rows, the narrower the interval.
         """
         check_is_fitted(self)
         found = self.model_.decision.estimated_priors(self._scores(X))
@@ -369,21 +305,12 @@ class ProbabilisticClassifier(FittedClassifier):
         weights, codes = None if data.weights is None else data.weights[rows], data.codes[rows]
         how = self.operating_point, data.classes.tolist(), scores, codes, together, weights
         decision, curve = Decision.chosen(*how)
-        return replace(decision, priors=_priors(data, rows, class_weights)), curve
-
-
-def _priors(data: TrainingTable, held_out: Codes, class_weights: Array | None) -> Array:
-    """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.
-
-    A loss in which classes have weights makes probabilities for classes that are more frequent by these weights.
-    """
-    n_classes = len(data.classes)
-    has_all = np.bincount(data.codes[held_out], minlength=n_classes).all()
-    rows = held_out if has_all else np.arange(len(data.codes))
-    counts = np.bincount(data.codes[rows], None if data.weights is None else data.weights[rows], n_classes)
-    weighted = counts.astype(np.float64) * (1.0 if class_weights is None else class_weights)
-    priors: Array = weighted / weighted.sum()
-    return priors
+        # Priors are those of the rows that made the probabilities what they are, where they have all classes.
+        n_classes = len(data.classes)
+        made = rows if np.bincount(codes, minlength=n_classes).all() else np.arange(len(data.codes))
+        counts = np.bincount(data.codes[made], None if data.weights is None else data.weights[made], n_classes)
+        weighted = counts.astype(np.float64) * (1.0 if class_weights is None else class_weights)
+        return replace(decision, priors=weighted / weighted.sum()), curve
 
 
 def plain_parameters(value: Any) -> Any:

@@ -64,9 +64,8 @@ class Comparison:
     methods : tuple of dict
         Each with its ``name``, its figures (the mean over folds; None where one is not defined), their standard
         ``errors``, and ``log_loss_difference``: log-loss minus ours, with its standard error and 95 % interval.
-    n_rows : int
-        Rows that they are evaluated on.
-    n_folds : int
+    n_rows, n_folds : int
+        Rows that they are evaluated on, and folds.
     """
 
     methods: tuple[ComparedMethodDict, ...]

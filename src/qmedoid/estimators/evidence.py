@@ -18,9 +18,8 @@ from qmedoid.methods.part import FittedParts, Scored
 class EvidenceClassifier(MethodClassifier):
     """Classify by signed weights on distances to medoids, group of columns by group of columns.
 
-    Medoids are real training rows. The weights are a ridge regression, refitted by logistic regression for two classes;
-    its leave-one-out scores calibrate the probabilities. Of more than 500 columns those have terms that are worth most
-    to rows that do not judge them.
+    Medoids are real training rows. The weights are a ridge regression, whose leave-one-out scores calibrate the
+    probabilities. Of more than 500 columns those have terms that are worth most to rows that do not judge them.
 
     Parameters
     ----------

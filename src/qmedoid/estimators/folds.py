@@ -35,35 +35,14 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """The rows of a fit.
+    """The rows of a fit: as numbers, shape (n, M), their class codes, and the labels of the classes by their codes.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, M)
-    codes : ndarray of shape (n,)
-        Class codes.
-    classes : ndarray of shape (C,)
-        Labels by their codes.
-    groups : ndarray of shape (n,) or None
-        Group of every row, held out together; None where every row is a group.
-    names : sequence of str or None
-        Of the columns, for messages.
-    is_checked : bool
-        Whether constant columns were noted already.
-    row_numbers : ndarray of shape (n,) or None
-        Place of every row in the table that was given, the same for all copies of a row; None where that is its own.
-    n_given : int or None
-        Rows of that table, some of which may have no weight.
-    weights : ndarray of shape (n,) or None
-        What every row counts in a loss, 1 in the mean; None where all count the same.
-    cells : tuple of an ndarray of shape (n, m) and a list of m truth values, or None
-        Raw cells that rows are ordered by, and which columns of them have levels; None where it is X. Validation rows
-        at the end have none.
-    totals : ndarray of shape (C,) or None
-        Rows of every class in the whole table, where these are a sample of it.
-    fold_rows : callable or None
-        The numbers of some rows to train on and of some that judge, made without the labels of the latter; None where
-        no number is made with labels.
+    `groups` are held out together; None where every row is a group. `names` of the columns are for messages;
+    `is_checked` where constant columns were noted already. `fold_rows` makes numbers of rows that train, and of rows
+    that are held out without their labels; None where no number is made with labels. `row_numbers` are those of the
+    table that was given, which has `n_given` rows, the same for all copies of a row. `weights` of rows in a loss have
+    the mean 1. `cells` are what rows are ordered by where it is not X, and which of their columns have levels. `totals`
+    are the rows of every class in the whole table, where these are a sample.
     """
 
     X: Array
@@ -134,10 +113,9 @@ def stratified_splits(
 ) -> Splits:
     """Training and validation rows of every fold.
 
-    A number makes shuffled stratified folds, fewer where the smallest class is smaller; a class of one row stays in
-    the training part of every fold, so it is never judged but always there. Rows of one group are in one fold, and
-    a class of one group is as one of one row. A splitter splits groups instead of rows, in the order in which they were
-    given; so are the rows of given splits numbered.
+    A number makes shuffled stratified folds, fewer where the smallest class is smaller; a class of one row, or of one
+    group, is in the training part of every fold. Groups are in one fold; a splitter splits groups instead of rows. Rows
+    of given splits are numbered in the order in which they were given.
     """
     if not isinstance(cv, int | np.integer):
         return _given_splits(cv, X, codes, groups, row_numbers)
@@ -251,24 +229,15 @@ def ordered_table(
     places = ranks((X if cells is None else cells)[rows])
     order = row_order(places, codes, given, factors)
     X, codes = np.ascontiguousarray(X[rows[order]]), codes[order]
-    together = part_of(given, order) if groups is not None else _groups_of_fit(X, codes, quiet=weighted.has_copies)
+    together = part_of(given, order) if groups is not None else row_groups(X, codes)
+    note = None if groups is not None or together is None else equal_rows_note(together)
+    if note is not None and not weighted.has_copies:
+        warn(f"{note}.")
     return TrainingTable(
         X, codes, classes, together, names, row_numbers=rows[order], n_given=weighted.n_given,
         weights=None if factors is None else factors[order],
         cells=None if cells is None else (places[order], [False] * places.shape[1]),
     )  # fmt: skip
-
-
-def _groups_of_fit(table: Array, codes: Codes, *, quiet: bool = False) -> Codes | None:
-    """Groups of equal rows, with a warning where they are many; None where every row is a group.
-
-    With `quiet` there is no warning, as where copies were asked for.
-    """
-    found = row_groups(table, codes)
-    note = None if found is None else equal_rows_note(found)
-    if note is not None and not quiet:
-        warn(f"{note}.")
-    return found
 
 
 def in_own_order(data: TrainingTable, rows: Codes) -> Codes:

@@ -20,8 +20,7 @@ from qmedoid.estimators.raw_tables import (
     read_rows,
     read_table,
 )
-from qmedoid.estimators.recipes import RECIPES, Recipe, recipe_class
-from qmedoid.estimators.refining import fit_model, recipe_of
+from qmedoid.estimators.recipes import RECIPES, Recipe, fit_model, recipe_class, recipe_of
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.effect import N_BINS, Effect

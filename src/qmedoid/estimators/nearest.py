@@ -27,18 +27,17 @@ from qmedoid.estimators.recipes import Recipe
 from qmedoid.estimators.time_limit import FitReport
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
-from qmedoid.geometry.groups import Configuration, FeatureKind, Groups
+from qmedoid.geometry.groups import FeatureKind, Groups
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.nearest.fit import Best, Selected
+from qmedoid.methods.nearest.fit import Selected
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import Selection
 from qmedoid.methods.part import CLOSED_FORM, FittedParts, Scored
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs
-from qmedoid.optimize.descent import Sweep
 from qmedoid.tables.targets import Target
 
 
@@ -278,49 +277,18 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         """Set the fitted attributes: the model of the first of the fits, and how it was found."""
         super().keep(model, fits)
         self.candidates_: list[tuple[NearestPart, Selected]] = [fit.details[:2] for fit in fits]
-        self.medoids_: Array = fits[0].details[2]
+        chosen, self.medoids_ = fits[0].details[1:]
+        self.alpha_sweep_, self.one_se_ = chosen.sweep, chosen.best
+        part = self._part
+        self.alpha_, self.class_multipliers_, self.configuration_ = part.alpha, part.multipliers, part.configuration
+        self.medoid_indices_ = part.medoid_rows
+        self.medoid_classes_ = np.array(model.decision.classes)[part.medoid_classes]
 
     @property
     def _part(self) -> NearestPart:
         (part,) = self.model_.parts
         assert isinstance(part, NearestPart), "it fits no other"
         return part
-
-    @property
-    def alpha_(self) -> float:
-        """Weight of the distance in the score."""
-        return self._part.alpha
-
-    @property
-    def alpha_sweep_(self) -> Sweep:
-        """Validation macro-F1 along α."""
-        return self.candidates_[0][1].sweep
-
-    @property
-    def one_se_(self) -> Best | None:
-        """The best held-out macro-F1 and its standard error, where the one-standard-error rule chose."""
-        return self.candidates_[0][1].best
-
-    @property
-    def class_multipliers_(self) -> Array:
-        """Factor on each class's score."""
-        return self._part.multipliers
-
-    @property
-    def configuration_(self) -> Configuration:
-        """Columns of each anchor's subset, the anchor first."""
-        return self._part.configuration
-
-    @property
-    def medoid_indices_(self) -> Codes:
-        """Rows of the medoids."""
-        return self._part.medoid_rows
-
-    @property
-    def medoid_classes_(self) -> npt.NDArray[Any]:
-        """Classes of the medoids."""
-        classes: npt.NDArray[Any] = np.array(self.model_.decision.classes)[self._part.medoid_classes]
-        return classes
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,)."""

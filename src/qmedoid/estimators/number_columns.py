@@ -23,19 +23,7 @@ from qmedoid.tables.kinds import EMPTY
 
 
 class NumberColumns(NamedTuple):
-    """The columns of an estimator of numbers.
-
-    Attributes
-    ----------
-    contract : Contract
-        Columns that have cells; those that have none are left out.
-    encodings : tuple of Numbers
-        One for each column of the contract.
-    places : ndarray of shape (columns,)
-        Where each of them is in the table.
-    n_missing : ndarray of shape (columns,)
-        Missing cells of each in the fit.
-    """
+    """The columns of an estimator of numbers that have cells: encodings, places in the table, and missing cells."""
 
     contract: Contract
     encodings: tuple[Numbers, ...]

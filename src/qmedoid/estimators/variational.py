@@ -245,7 +245,13 @@ class VariationalClassifier(ProbabilisticClassifier):
         table, codes, weighted = self._checked(X, y, sample_weight)
         refuse_factors(weighted.factors, "VariationalClassifier")
         rows = ordered_table(self, table, codes, self.classes_, groups, weighted)
-        warn_constant(rows.X, rows.names)
+        scaled = rows.X * column_powers(rows.X)  # so that the squares of tiny values do not vanish
+        constant = is_constant(scaled.mean(axis=0), scaled.var(axis=0), len(scaled))
+        if constant.all():
+            warn("Every feature is constant: nothing can be learned but how frequent the classes are.")
+        else:
+            for column in np.flatnonzero(constant):
+                warn(f"Feature {column_label(int(column), rows.names)} is constant: its qubit is turned by nothing.")
         data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
         rule, _ = asked_rule(self.operating_point, self.classes_.tolist())
@@ -273,21 +279,6 @@ class VariationalClassifier(ProbabilisticClassifier):
     ) -> Self:
         """A copy whose circuit is run by one of the variational backends of :mod:`qmedoid.quantum`."""
         return super().measured_by(expectations=backend)
-
-    @property
-    def weights_(self) -> Array:
-        """Trained rotations, layers of R_y and R_z alternately."""
-        return self._circuit.parameters.rotations
-
-    @property
-    def input_scales_(self) -> Array:
-        """Factors on the angles of the features."""
-        return self._circuit.parameters.scales
-
-    @property
-    def readout_weights_(self) -> Array:
-        """Trained weights of the read-out."""
-        return self._circuit.parameters.readout
 
     @property
     def _circuit(self) -> VariationalModel:
@@ -336,6 +327,9 @@ class VariationalClassifier(ProbabilisticClassifier):
             rows, (trained.model,), decision, curve=curve, method=trained.model.name, weights=np.ones(1),
             biases=np.zeros(n_classes), calibration=Calibration.plain(n_classes), metrics=metrics,
         )  # fmt: skip
+        parameters = trained.model.parameters
+        self.weights_, self.input_scales_ = parameters.rotations, parameters.scales
+        self.readout_weights_ = parameters.readout
         self._shot_entropy = [*entropy, 1]
 
 
@@ -354,14 +348,3 @@ def _figures(decision: Decision, found: OutOfFold, codes: Codes) -> dict[str, An
         "macro_f1": metrics.macro_f1,
         "confusion": confusion.astype(int).tolist(),
     }
-
-
-def warn_constant(features: Array, names: Any) -> None:
-    """Warn about features that say nothing because all rows agree."""
-    scaled = features * column_powers(features)  # so that the squares of tiny values do not vanish
-    constant = is_constant(scaled.mean(axis=0), scaled.var(axis=0), len(features))
-    if constant.all():
-        warn("Every feature is constant: nothing can be learned but how frequent the classes are.")
-    else:
-        for column in np.flatnonzero(constant):
-            warn(f"Feature {column_label(int(column), names)} is constant: its qubit is turned by nothing.")

@@ -11,21 +11,10 @@ from markupsafe import Markup
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ParameterError
-from qmedoid.explain.documents import (
-    ContributingRowDict,
-    ContributionDict,
-    ExplainDict,
-    FlipDict,
-    GroupContributionDict,
-    NearestMedoidDict,
-    RestDict,
-    RowTotalDict,
-    SimilarRowDict,
-)
+from qmedoid.explain import documents
 from qmedoid.explain.flips import nearest_flips
-from qmedoid.explain.sentences import flip_texts, reasons, sentences, similar_text, term_text, toward_text
+from qmedoid.explain.sentences import in_words, term_text
 from qmedoid.markup import charts
-from qmedoid.markup.html import element
 from qmedoid.markup.page import picture_file, render
 from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
 from qmedoid.model.model import Model
@@ -43,7 +32,7 @@ DIGITS = 3
 _PROBABILITIES = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 
 Made = Mapping[str, Any]
-Part = TypeVar("Part", ContributionDict, GroupContributionDict, ContributingRowDict, RowTotalDict)
+Part = TypeVar("Part", bound=Mapping[str, Any])
 
 
 class Explanation(Mapping[str, Any]):
@@ -108,23 +97,26 @@ class Explanation(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._report)
 
-    @cached_property
-    def flips(self) -> list[FlipDict]:
+    @property
+    def flips(self) -> list[documents.FlipDict]:
         """The smallest changes that lead to another class, the smallest first."""
-        return nearest_flips(self._model, self._record, fixed=self._fixed)
+        return cast("list[documents.FlipDict]", self._words["flips"])
+
+    @cached_property
+    def _words(self) -> dict[str, Any]:
+        return in_words(self._report, nearest_flips(self._model, self._record, fixed=self._fixed))
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The decision in sentences, the reason first; every number of them is in the dictionary."""
-        return sentences(self._report, self.flips)
+        return cast("tuple[str, ...]", self._words["sentences"])
 
     @property
-    def similar(self) -> list[SimilarRowDict]:
+    def similar(self) -> list[documents.SimilarRowDict]:
         """The most similar row of either class by the columns that decide, that of the predicted class first."""
-        found = [{**one, "sentence": similar_text(one, self._report)} for one in self._report["similar"]]
-        return cast("list[SimilarRowDict]", found)
+        return cast("list[documents.SimilarRowDict]", self._words["similar"])
 
-    def to_dict(self, top: int | None = None) -> ExplainDict:
+    def to_dict(self, top: int | None = None) -> documents.ExplainDict:
         """The explanation as plain values, fit for JSON.
 
         Parameters
@@ -148,7 +140,7 @@ class Explanation(Mapping[str, Any]):
             "start_probability": probability(report["start"]) if "probabilities" in report else None,
             "record": shown,
             "columns": columns,
-            "reasons": reasons(report),
+            "reasons": self._words["reasons"],
             "groups": [{name: value for name, value in one.items() if name != "records"} for one in groups],
             "rows": rows,
             "rest": {"columns": rest_of_columns, "groups": rest_of_groups, "rows": rest_of_rows},
@@ -160,10 +152,10 @@ class Explanation(Mapping[str, Any]):
             "model": {"sha256": self._sha256, "qmedoid": __version__},
             "time": self._time.isoformat(),
         }
-        return cast("ExplainDict", made)
+        return cast("documents.ExplainDict", made)
 
     @cached_property
-    def _rows(self) -> list[RowTotalDict] | None:
+    def _rows(self) -> list[documents.RowTotalDict] | None:
         """Contributions by training row, over all groups; None where groups are not made of rows."""
         totals: dict[tuple[int, Any], float] = {}
         for group in self._report["groups"]:
@@ -172,23 +164,23 @@ class Explanation(Mapping[str, Any]):
             for one in group["records"]:
                 key = one["training_row"], one["class"]
                 totals[key] = totals.get(key, 0.0) + one["contribution"]
-        parts: list[RowTotalDict] = [
+        parts: list[documents.RowTotalDict] = [
             {"training_row": row, "class": label, "contribution": one} for (row, label), one in totals.items()
         ]
         return sorted(parts, key=lambda part: (-abs(part["contribution"]), part["training_row"]))
 
-    def _medoids(self, most: int | None, shown: Mapping[str, Any]) -> list[NearestMedoidDict]:
+    def _medoids(self, most: int | None, shown: Mapping[str, Any]) -> list[documents.NearestMedoidDict]:
         """The nearest medoids of the first classes and the nearest of all, with the cells that are shown.
 
         ``"differs"`` are the columns in which their cells are not those of the record.
         """
         medoids: list[dict[str, Any]] = self._report["medoids"]
-        nearest, made = min(medoids, key=lambda one: float(one["distance"])), list[NearestMedoidDict]()
+        nearest, made = min(medoids, key=lambda one: float(one["distance"])), list[documents.NearestMedoidDict]()
         for place, one in enumerate(medoids):
             if not most or place < N_MEDOIDS or one is nearest:
                 cells = None if one["record"] is None else {name: one["record"].get(name) for name in shown}
                 differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
-                made.append(cast("NearestMedoidDict", {**one, "record": cells, "differs": differs}))
+                made.append(cast("documents.NearestMedoidDict", {**one, "record": cells, "differs": differs}))
         return made
 
     def to_svg(self) -> str:
@@ -208,7 +200,7 @@ class Explanation(Mapping[str, Any]):
         return "\n".join(self.sentences)
 
 
-def _listed(parts: list[Part], most: int | None) -> tuple[list[Part], RestDict]:
+def _listed(parts: list[Part], most: int | None) -> tuple[list[Part], documents.RestDict]:
     """The first parts, and the count and sum of the rest."""
     rest = [] if most is None else parts[most:]
     added = math.fsum(part["contribution"] for part in rest)
@@ -260,7 +252,8 @@ def _picture(made: Made) -> Markup:
         return charts.waterfall(about, said, drawn, total, unit)
     # Of more than two classes the margin tells of two: what their probabilities are if it is one of them.
     against = f", not {cell_text(made['against'])[:10]}" if len(chances) > 2 else ""
-    above = f"probability of {cell_text(made['toward'])[:10] if against else toward_text(made)[:20]}{against}"
+    toward = cell_text(made["toward"])[:10] if against else class_name(made["toward"], made["target"])[:20]
+    above = f"probability of {toward}{against}"
     marks = [(math.log(one / (1.0 - one)) + moved, f"{percent_text(one)}") for one in _PROBABILITIES]
     if is_pair:
         ends = [0.0, margin, *(end for _, *both, _ in drawn for end in both)]
@@ -285,26 +278,28 @@ def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
         title=title,
         is_open=is_open,
         drawing=_picture(made),
-        toward=toward_text(made),
+        toward=class_name(made["toward"], made["target"]),
         parts=steps(made),
         is_pair=made["threshold"] is not None,
         has_odds=made.get("probabilities") is not None,
         margin=signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS),
-        flips=[flip_texts(one) for one in made["flips"]],
+        flips=[
+            (one["text"], cell_text(one["prediction"]), one["probability"] and percent_text(one["probability"]))
+            for one in made["flips"]
+        ],
         classes=[cell_text(one["class"]) for one in medoids],
-        cells=[(name, cell_text(cell), [_cell(one, name) for one in medoids]) for name, cell in record.items()],
+        cells=[(name, cell_text(cell), [_beside(one, name) for one in medoids]) for name, cell in record.items()],
         groups=_level(made, "groups", groups, "other group"),
         rows=_level(made, "rows", rows, "other row"),
         **{name: made[name] for name in ("sentences", "similar", "difference", "medoids", "model", "time")},
     )
 
 
-def _cell(medoid: Mapping[str, Any], name: str) -> str:
-    """The cell of a medoid, marked where it differs from that of the record."""
+def _beside(medoid: Mapping[str, Any], name: str) -> tuple[str, bool]:
+    """The cell of a medoid, and whether it differs from that of the record."""
     if medoid["record"] is None:
-        return "not kept"
-    text = cell_text(medoid["record"][name])
-    return element("span", text, class_="differs") if name in medoid["differs"] else text
+        return "not kept", False
+    return cell_text(medoid["record"][name]), name in medoid["differs"]
 
 
 def _level(made: Made, level: str, names: Sequence[tuple[str, ...]], rest: str) -> list[tuple[str, ...]]:

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Flags
-from qmedoid.explain.documents import FlipDict
 from qmedoid.model.contract import Column, Dates, Levels, split_spelling
 from qmedoid.model.importance import column_contributions
 from qmedoid.model.model import Model
@@ -112,7 +111,7 @@ class _FlipSearch:
         return list(np.split(self.model.decide(columns).codes != self.code, ends[:-1])) if lengths else []
 
 
-def nearest_flips(model: Model, record: pa.Table, *, fixed: Collection[str] = ()) -> list[FlipDict]:
+def nearest_flips(model: Model, record: pa.Table, *, fixed: Collection[str] = ()) -> list[dict[str, Any]]:
     """The smallest changes of one column that change the decision, each of another column.
 
     Parameters
@@ -200,7 +199,7 @@ def _shorter(cell: float, value: float) -> list[float]:
     return [one for step in steps if (one := float(f"{away(value / step) * step:.12g}")) != cell]
 
 
-def _flip(search: _FlipSearch, place: int, value: Any) -> FlipDict | None:
+def _flip(search: _FlipSearch, place: int, value: Any) -> dict[str, Any] | None:
     """A flip, after it was scored as a record with the changed cell; None where it does not turn the decision."""
     model, changed, column = search.model, search.record, search.model.contract.columns[place]
     name, cells, at = column.name, _array(column, [value]), search.record.schema.get_field_index(column.name)

@@ -36,6 +36,16 @@ _TERM_NAMES = {
 Part = Mapping[str, Any]
 
 
+def in_words(report: Part, flips: Sequence[Part]) -> dict[str, Any]:
+    """What an explanation says: its sentences, the reasons that they name, similar rows and flips, each with a text."""
+    return {
+        "sentences": sentences(report, flips),
+        "reasons": reasons(report),
+        "similar": [{**one, "sentence": _similar_text(one, report)} for one in report["similar"]],
+        "flips": [{**one, "text": f"{cell_text(one['column'])}: {' → '.join(_change_texts(one))}"} for one in flips],
+    }
+
+
 def sentences(report: Part, flips: Sequence[Part]) -> tuple[str, ...]:
     """The decision, where it starts, what raises and lowers it, and the smallest change that turns it."""
     named, is_odds = reasons(report), "probabilities" in report
@@ -85,11 +95,6 @@ def reasons(report: Part) -> list[dict[str, Any]]:
     return [{**one, "text": reason_text(one, odds="probabilities" in report)} for one in found]
 
 
-def toward_text(report: Part) -> str:
-    """The class that contributions above 0 are for, in words."""
-    return _class(report, report["toward"])
-
-
 def reason_text(part: Part, *, odds: bool, unit: str = "") -> str:
     """A column with its cell, or a term, and what it does to the odds, such as ``Age 61 (×1.7)``."""
     return f"{_with_cell(part)} ({effect_text(part['contribution'], odds=odds)}{unit})"
@@ -100,14 +105,12 @@ def term_text(name: str) -> str:
     return _TERM_NAMES.get(name, name)
 
 
-def similar_text(similar: Part, report: Part) -> str:
+def _similar_text(similar: Part, report: Part) -> str:
     """The most similar row of a class: which it is, what it shares with the record, and where it differs."""
     row = f"training row {similar['training_row']}" if "training_row" in similar else f"row {similar['row']}"
     if similar["difference"] is None:
         row += ", by distance: the model keeps no cells of training rows"
     of_class = "row of no known class" if similar["class"] is None else f"known {_class(report, similar['class'])}"
-    if similar.get("is_equal"):
-        return f"Most similar {of_class}: {row} — the same in every column."
     texts = {
         "same": [_with_cell(one) for one in similar["same"]],
         "close:": [f"{_with_cell(one)} ({cell_text(one['own'])})" for one in similar["close"]],
@@ -115,12 +118,6 @@ def similar_text(similar: Part, report: Part) -> str:
     }
     parts = [f"{word} {', '.join(named)}" for word, named in texts.items() if named]
     return f"Most similar {of_class}: {row}" + (f" — {'; '.join(parts)}." if parts else ".")
-
-
-def flip_texts(flip: Part) -> tuple[str, str, str]:
-    """The change of a flip, such as ``age: 61 → 40``, the class that it leads to, and its probability."""
-    chance = "" if flip["probability"] is None else chance_texts(flip["probability"])[0]
-    return f"{cell_text(flip['column'])}: {' → '.join(_change_texts(flip))}", cell_text(flip["prediction"]), chance
 
 
 def _change_texts(flip: Part) -> tuple[str, str]:
@@ -181,7 +178,7 @@ def _start(report: Part, named: Sequence[Part]) -> str:
         words = ("behind", "ahead") if is_pair else ("below the threshold", "above the threshold")
         text = f"Every record starts {abs(ahead):.3g} {words[int(ahead > 0)]}"
     elif is_pair:
-        text = f"Between these two, {toward_text(report)} starts at {chance_texts(probability(start))[0]}"
+        text = f"Between these two, {_class(report, report['toward'])} starts at {chance_texts(probability(start))[0]}"
     else:
         subject = "Every record" if report["is_alert"] is None else "Risk"
         text = f"{subject} starts at {chance_texts(probability(start))[0]}"

@@ -120,6 +120,7 @@ def in_chunks(
     arguments: Mapping[str, Any],
     results: Mapping[str, NDArray[Any] | None],
     *,
+    n_columns: int | None = None,
     as_rows: bool = False,
 ) -> None:
     """Call ``fill(rows, **arguments, **results)`` for one chunk of rows after the other.
@@ -135,18 +136,22 @@ def in_chunks(
         are worth a thread.
     threads : int or None
         See `thread_count`.
+    n_columns : int or None
+        Columns that the table must have.
     as_rows : bool
         Whether the kernel reads rows of doubles alone, one after the other.
     """
+    if n_columns is not None:
+        row_count(table, n_columns)
     module, _, name = kernel.partition(".")
     built = compiled(module) if module else None
     fill = partial(twin if built is None else getattr(built, name), **arguments)
     arrays = [table] if isinstance(table, np.ndarray) else table
-    n, n_columns = table.shape if isinstance(table, np.ndarray) else (len(table[0]), len(table))
+    n, width = table.shape if isinstance(table, np.ndarray) else (len(table[0]), len(table))
     readable = all(a.dtype in (np.float64, np.float32) and a.dtype.isnative and a.flags.aligned for a in arrays)
     if as_rows:
         readable &= isinstance(table, np.ndarray) and table.dtype == np.float64 and table.flags.c_contiguous
-    size = min(sizes[0], max(64, _CHUNK_NUMBERS // max(1, n_columns)))
+    size = min(sizes[0], max(64, _CHUNK_NUMBERS // max(1, width)))
     if readable and threads is None and 0 < n <= size:  # small tables come by the hundred
         fill(table, **results)
         return

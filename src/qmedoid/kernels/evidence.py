@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes, Flags, Table, column_slices
-from qmedoid.kernels.backend import Measured, in_chunks, row_count
+from qmedoid.kernels.backend import Measured, in_chunks
 from qmedoid.schema import MODERATE, Values
 
 FOLDS = 4
@@ -156,7 +156,12 @@ def make_plan(
     used, of_used = np.unique(of_line, return_inverse=True)
     is_kept = np.isin(np.repeat(np.arange(len(rank_offsets) - 1), np.diff(rank_offsets)), used)
     knots, marks, knot_offsets = rank_values[is_kept], rank_scores[is_kept], _offsets(np.diff(rank_offsets)[used])
-    rises = _rises(knots, marks, knot_offsets)
+    # Slopes from each knot to the next of its column; 0 from the last, and where no number lies between two.
+    rises = np.zeros(len(knots))
+    with np.errstate(all="ignore"):
+        rises[:-1] = np.diff(marks) / np.diff(knots)
+    rises[knot_offsets[1:] - 1] = 0.0
+    rises[~np.isfinite(rises)] = 0.0
     scaling = _numbers(center[used]), _numbers(scale[used]), float(clip)
     columns = Columns(_codes(used), *scaling, knot_offsets, _numbers(knots), _numbers(marks), rises)
     on_lines = np.empty((len(keys), len(medoids)))
@@ -275,15 +280,6 @@ def _pair_arrays(pairs: Pairs, nearest: tuple[int, ...], own: Array, by_class: C
     }
 
 
-def _rises(knots: Array, marks: Array, offsets: Codes) -> Array:
-    """Slope from each knot to the next of its column; 0 from the last, and where no number lies between two."""
-    rises = np.zeros(len(knots))
-    with np.errstate(all="ignore"):
-        rises[:-1] = np.diff(marks) / np.diff(knots)
-    rises[offsets[1:] - 1] = 0.0
-    return np.where(np.isfinite(rises), rises, 0.0)
-
-
 def _end_to_end(parts: Sequence[NDArray[Any]], kind: type) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype=kind), *parts]).astype(kind)
 
@@ -307,12 +303,13 @@ def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads:
     The table has rows (n, M), or is a sequence of M columns (n,), of raw numbers. float64 and float32 are read in
     place, other types are converted piece by piece; arithmetic is in double precision for all of them.
     """
-    n, n_classes = row_count(table, plan.n_columns), len(plan.class_offsets) - 1
+    n, n_classes = len(table if isinstance(table, np.ndarray) else table[0]), len(plan.class_offsets) - 1
     distance, angle = np.empty((2, n if channels else 0, n_classes))
     found = Measured(np.empty((n, len(plan.intercepts))), np.empty((n, n_classes), dtype=np.intp), distance, angle)
     results: dict[str, NDArray[Any] | None] = {"outputs": found.scores, "nearest": found.nearest}
     results |= {"distance": distance, "angle": angle} if channels else {"distance": None, "angle": None}
-    in_chunks("evidence.judge", numpy_judge, table, (_CHUNK_ROWS, _ROWS_PER_THREAD), threads, {"plan": plan}, results)
+    sizes, plans = (_CHUNK_ROWS, _ROWS_PER_THREAD), {"plan": plan}
+    in_chunks("evidence.judge", numpy_judge, table, sizes, threads, plans, results, n_columns=plan.n_columns)
     return found
 
 
@@ -326,7 +323,10 @@ def numpy_judge(
         pairs = np.arange(plan.pair_offsets[group], plan.pair_offsets[group + 1])
         members = plan.members[plan.member_offsets[group] : plan.member_offsets[group + 1]]
         values = plan.values[plan.value_offsets[group] : plan.value_offsets[group + 1]].reshape(len(pairs), -1)
-        distances = _distances(lines[members], values)
+        squares = np.zeros((lines.shape[1], len(pairs)))
+        for v, m in zip(lines[members], values.T, strict=True):
+            squares += (v[:, None] - m) ** 2
+        distances = np.sqrt(squares)
         total += _pair_terms(distances, pairs, plan)
         if group > 0:
             continue
@@ -359,14 +359,6 @@ def _line_terms(lines: Array, plan: EvidencePlan) -> Array:
         total += v[:, None] * (v[:, None] * plan.quadratic[line] + plan.linear[line])
         total += _weighted(np.abs(v[:, None] - plan.folds[own]), plan.fold_weights[own])
     return total
-
-
-def _distances(lines: Array, values: Array) -> Array:
-    """Distances of n rows to q medoids, (s, n) and (q, s) to (n, q)."""
-    squares = np.zeros((lines.shape[1], len(values)))
-    for v, m in zip(lines, values.T, strict=True):
-        squares += (v[:, None] - m) ** 2
-    return np.sqrt(squares)
 
 
 def _pair_terms(distance: Array, pairs: Codes, plan: EvidencePlan) -> Array:

@@ -147,7 +147,10 @@ class FoldSearch:
         self.train = np.ascontiguousarray(train[np.concatenate((sampled, others))].T)
         self.bounds = _starts([len(rows) for rows in samples])
         # Rows that are equal to an earlier one of their class have equal totals, and are never the medoid.
-        self.repeated = np.concatenate([_repeated(train[rows]) for rows in samples]).view(np.uint8)
+        self.repeated = np.ones(len(sampled), dtype=np.uint8)
+        for start, rows in zip(self.bounds, samples, strict=False):
+            keys = np.ascontiguousarray(train[rows]).view(f"V{train.itemsize * train.shape[1]}")
+            self.repeated[start + np.unique(keys, return_index=True)[1]] = 0
         self.val = np.ascontiguousarray(val[by_class].T)
         self.val_bounds = _starts(np.bincount(codes_val, minlength=len(multipliers)))
         self.multipliers = np.ascontiguousarray(multipliers, dtype=np.float64)
@@ -189,14 +192,6 @@ class FoldSearch:
         unsure = np.zeros(count, dtype=np.bool_)
         self.kernel.evaluate(self, anchor, candidates, confusion, unsure.view(np.uint8))
         return confusion, unsure
-
-
-def _repeated(rows: Array) -> Flags:
-    """Which rows are, byte for byte, equal to an earlier one."""
-    keys = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}")
-    repeated = np.ones(len(rows), dtype=np.bool_)
-    repeated[np.unique(keys, return_index=True)[1]] = False
-    return repeated
 
 
 def _starts(sizes: Sequence[int] | Codes) -> Codes:

@@ -67,18 +67,16 @@ def _numpy_fill(angles: Real, weights: Real, reupload: bool, out: State, observa
 
 
 class Tape:
-    """A forward pass that can be differentiated: its inputs, its final states and its expectation values.
+    """A forward pass on one thread that can be differentiated: it keeps the state of every row.
 
-    Made by :func:`record`; meant for batches, because it keeps the state of every row.
-
-    Attributes
-    ----------
-    expectations : ndarray of shape (n_rows, K)
+    Its expectation values are of shape (n_rows, K).
     """
 
     __slots__ = ("_angles", "_final", "_observables", "_reupload", "_weights", "expectations")
 
-    def __init__(self, angles: Real, weights: Real, observables: Real, reupload: bool) -> None:
+    def __init__(self, angles: Real, weights: Real, observables: Real, *, reupload: bool) -> None:
+        angles, weights = _check(angles, weights)
+        observables = _check_observables(observables, angles)
         self._angles, self._weights, self._observables, self._reupload = angles, weights, observables, reupload
         kernel = compiled("statevector")
         self.expectations: Real
@@ -115,12 +113,6 @@ class Tape:
             self._final, angles, weights, self._observables, upstream, self._reupload, by_weights, by_angles
         )
         return by_weights, by_angles
-
-
-def record(angles: Real, weights: Real, observables: Real, *, reupload: bool) -> Tape:
-    """Run the circuit on a batch, on one thread, and keep what its gradient needs."""
-    angles, weights = _check(angles, weights)
-    return Tape(angles, weights, _check_observables(observables, angles), reupload)
 
 
 def _check(angles: Real, weights: Real) -> tuple[Real, Real]:

@@ -85,8 +85,15 @@ def with_equal_cells(X: Array) -> Array:
     cells that are each near the next but not all near each other is a column of such numbers, and is left as it is.
     NaN stays NaN.
     """
+    near = np.zeros(X.shape[1], dtype=np.bool_)
+    for block in column_slices(*X.shape):
+        rising = np.array(X[:, block].T, order="C")
+        rising.sort(axis=1)
+        reach = SAME_CELL * np.abs(rising[:, 1:]) + _NOTHING
+        gaps = rising[:, 1:] - rising[:, :-1]
+        near[block] = ((gaps > 0) & (gaps <= reach)).any(axis=1)
     found = X
-    for column in _columns_with_near_cells(X):
+    for column in np.flatnonzero(near).tolist():
         cells = X[:, column]
         rising = np.sort(cells[~np.isnan(cells)])
         reach = SAME_CELL * np.abs(rising) + _NOTHING
@@ -98,18 +105,6 @@ def with_equal_cells(X: Array) -> Array:
         found = X.copy() if found is X else found
         found[:, column] = np.where(narrow[run] & ~np.isnan(cells), first[run], cells)
     return found
-
-
-def _columns_with_near_cells(X: Array) -> list[int]:
-    """Columns in which two cells differ, but by no more than their last digits."""
-    near = np.zeros(X.shape[1], dtype=np.bool_)
-    for block in column_slices(*X.shape):
-        rising = np.array(X[:, block].T, order="C")
-        rising.sort(axis=1)
-        reach = SAME_CELL * np.abs(rising[:, 1:]) + _NOTHING
-        gaps = rising[:, 1:] - rising[:, :-1]
-        near[block] = ((gaps > 0) & (gaps <= reach)).any(axis=1)
-    return np.flatnonzero(near).tolist()
 
 
 def order_by_content(X: Array) -> Codes:

@@ -107,7 +107,7 @@ def lazy_values(
     rows = by_rows(data)
     values = partial(_values, method=method, how=dict(how), nothing=nothing)
     if isinstance(rows, dd.DataFrame):
-        return lazy_frame(rows, owner, partial(_framed_values, values=values, names=names), ())
+        return lazy_frame(rows, owner, partial(values, names=names), ())
     # With a column for every class, or without columns.
     shape = {"chunks": (rows.chunks[0], (nothing.shape[1],))} if nothing.ndim > 1 else {"drop_axis": 1}
     return rows.map_blocks(_of_owner, _node(owner), values, {}, meta=nothing, **shape)
@@ -122,11 +122,9 @@ def lazy_frame(data: Any, owner: Any, function: Callable[..., Any], names: Seque
     if isinstance(rows, da.Array):
         rows = dd.from_dask_array(rows, columns=list(names))
     empty = function(owner, nothing_of(rows), **how)
-    return rows.map_partitions(_of_owner, _node(owner), function, how, meta=empty, **_AS_IT_IS)
-
-
-# Partitions are not aligned with what they are given beside them, and results keep their types.
-_AS_IT_IS: dict[str, Any] = {"enforce_metadata": False, "align_dataframes": False}
+    # Partitions are not aligned with what they are given beside them, and results keep their types.
+    as_it_is: dict[str, Any] = {"enforce_metadata": False, "align_dataframes": False}
+    return rows.map_partitions(_of_owner, _node(owner), function, how, meta=empty, **as_it_is)
 
 
 def _node(owner: Any) -> Any:
@@ -138,16 +136,21 @@ def _of_owner(part: Any, owner: Any, function: Callable[..., Any], how: Mapping[
     return function(owner, part, **how)
 
 
-def _values(owner: Any, part: Any, method: str, how: Mapping[str, Any], nothing: npt.NDArray[Any]) -> Any:
-    return getattr(owner, method)(part, **how) if len(part) else nothing
-
-
-def _framed_values(owner: Any, part: Any, values: Callable[..., Any], names: str | Sequence[Any]) -> Any:
-    """Values as a series or a frame, with the index of a partition."""
-    found = values(owner, part)
+def _values(
+    owner: Any,
+    part: Any,
+    method: str,
+    how: Mapping[str, Any],
+    nothing: npt.NDArray[Any],
+    names: str | Sequence[Any] | None = None,
+) -> Any:
+    """What a method returns about a partition; with names, as a series or a frame with its index."""
+    found = getattr(owner, method)(part, **how) if len(part) else nothing
+    if names is None:
+        return found
     if isinstance(names, str):
         return pa.table({names: pa.array(found)}).to_pandas()[names].set_axis(part.index)
-    columns = {str(place): pa.array(np.ascontiguousarray(column)) for place, column in enumerate(found.T)}
+    columns = {str(number): pa.array(np.ascontiguousarray(column)) for number, column in enumerate(found.T)}
     return pa.table(columns).to_pandas().set_axis(list(names), axis=1).set_axis(part.index)
 
 

@@ -48,7 +48,7 @@ class FilePartition:
         if self.row_groups is None:
             source = open_table(self.path, delimiter=self.delimiter, decimal=self.decimal)
         else:
-            source = TableSource([BinaryFile(Bytes(self.path), self.row_groups)], self.path.stat().st_size)
+            source = TableSource([BinaryFile(self.path, self.row_groups)], self.path.stat().st_size)
         # Columns of another file may stand in another order.
         source.schema, source.names = self.schema, tuple(self.schema.names)
         return source
@@ -203,7 +203,6 @@ class Runner:
 
     A summary depends on the rows of its partition, their order, and the place of the first one, so neither the number
     of workers nor their death changes a result. Rows that change between the passes of a runner are refused.
-
     """
 
     facts: TableFacts
@@ -292,12 +291,11 @@ def file_runner(
     *,
     folder: SummaryFolder | None = None,
     on_rows: OnRows | None = None,
-    threads: int | None = None,
 ) -> Runner:
     """A runner over the partitions of files, which all workers must see under the same paths; by default on threads."""
     lengths = [one.n_rows for one in table.partitions]
     tasks = [(one,) for one in table.partitions]
-    results = results or partial(on_threads, threads=thread_count(threads))
+    results = results or partial(on_threads, threads=thread_count(None))
     return Runner(table, tasks, _of_file, lengths, results, folder=folder, on_rows=on_rows)
 
 

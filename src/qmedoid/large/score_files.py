@@ -109,10 +109,7 @@ The second is None where the results were there already."""
 def score_part(task: ScoreTask, on_progress: OnProgress | None = None) -> PartResult:
     """Score one file into a folder, unless that is done; the results appear whole or not at all.
 
-    Raises
-    ------
-    QMedoidError
-        The file cannot be scored; the message names it.
+    Errors name the file.
     """
     path, folder, settings = Path(task.input), Path(task.folder), task.settings
     try:
@@ -217,21 +214,13 @@ def plan_scoring(
     """Look at the inputs and at the folder of results, refuse what does not fit, and list what is to be done.
 
     Returns the tasks of the shard, of which those whose results are there do nothing, and what is called when all are
-    done: it writes the manifest, and returns what was done, for JSON.
-
-    The task has the model, the cut and the settings of all tasks. The shard (K, N) has the inputs at the places K - 1,
-    K - 1 + N, … of the sorted names: N of them have each input once. Several processes may work on one folder at the
-    same time.
-
-    Raises
-    ------
-    ParameterError
-        The folder holds results of other inputs, of another recipe or, without `resume`, of these inputs; with `force`
-        they are removed. Or the folder is one of inputs.
+    done: it writes the manifest, and returns what was done, for JSON. `task` has the model, the cut and the settings of
+    all tasks. The shard (K, N) has every N-th of the sorted names from the K-th on. Several processes may work on one
+    folder at the same time. Results of other inputs, of another recipe or, without `resume`, of these inputs are
+    refused, or removed with `force`.
     """
     folder = Path(out)
-    files = _inputs(where, folder)
-    names = [file.relative_to(_root(where)).as_posix() for file in files]
+    files, names = _inputs(where, folder)
     task = replace(task, types=_carried_types(files, names, task.settings), folder=str(folder.absolute()))
     part = slice(shard[0] - 1, None, shard[1])
     recipe = task.recipe()
@@ -261,31 +250,27 @@ def plan_scoring(
     return tasks, finish
 
 
-def _inputs(where: str, folder: Path) -> list[Path]:
-    """The input files; raise where they cannot be scored one by one into this folder."""
+def _inputs(where: str, folder: Path) -> tuple[list[Path], list[str]]:
+    """The input files, with their names; raise where they cannot be scored one by one into this folder."""
     if where == "-":
         raise ParameterError("A folder as output has a file for every input file, and - is a pipe: give files.")
     files = find_files(where)
     strange = [str(file) for file in files if not file.is_file()]
     if strange:
         raise ParameterError(f"{strange[0]!r} is no regular file, and results in a folder are of files: give -o FILE.")
-    place = folder.resolve()
-    is_within = Path(where).is_dir() and place.is_relative_to(Path(where).resolve())
-    if is_within or any(file.resolve().is_relative_to(place) for file in files):
+    path, out = Path(where), folder.resolve()
+    is_within = path.is_dir() and out.is_relative_to(path.resolve())
+    if is_within or any(file.resolve().is_relative_to(out) for file in files):
         raise ParameterError(
             f"The output folder {str(folder)!r} is among the inputs {where!r}: a later run would take results for "
             "inputs. Give a folder outside of them."
         )
-    return files
-
-
-def _root(where: str) -> Path:
-    """The folder that names of inputs begin at: it does not depend on which files there are."""
-    path = Path(where)
+    # Names begin at a folder that does not depend on which files there are.
     if path.exists():
-        return path if path.is_dir() else path.parent
-    first = next(place for place, part in enumerate(path.parts) if re.search(r"[*?\[]", part))
-    return Path(*path.parts[:first])
+        root = path if path.is_dir() else path.parent
+    else:
+        root = Path(*path.parts[: next(n for n, part in enumerate(path.parts) if re.search(r"[*?\[]", part))])
+    return files, [file.relative_to(root).as_posix() for file in files]
 
 
 def _carried_types(files: Sequence[Path], names: Sequence[str], settings: ScoreSettings) -> Mapping[str, pa.DataType]:

@@ -1,4 +1,4 @@
-"""Charts of plain values as SVG text: scales, axes and lines, and the pictures that templates call by their names.
+"""Elements and charts as text of SVG and HTML: every text is escaped; templates call the pictures by their names.
 
 Colors come from the classes of the style sheet.
 """
@@ -10,9 +10,57 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from qmedoid.markup.html import Child, element, plain, shortened
+Child = str | int | None
+"""What an element may hold: markup, text, a whole number, or nothing."""
+LONGEST = 300
+"""Characters of a text that are shown."""
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """At most this many characters, the last of which says that there were more."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def plain(text: str, most: int = LONGEST, keep: str = "") -> str:
+    """A text of foreign origin fit to be shown: short, and without characters that steer or turn what follows.
+
+    Parameters
+    ----------
+    text : str
+    most : int
+        Characters that are kept.
+    keep : str
+        Characters that stay although they are not printable, such as the line break of a longer text.
+    """
+    short = shortened(text, most)
+    if short.isprintable():
+        return short
+    return "".join(one if one.isprintable() or one in keep else " " for one in short)
+
+
+def element(tag: str, *children: Child, **attributes: str | int | float | bool | None) -> Markup:
+    """An element; text children are escaped.
+
+    Attributes are named as in Python: ``class_`` is ``class``, ``aria_label`` is ``aria-label``. One that is None or
+    False is left out, one that is True has no value.
+
+    Raises
+    ------
+    ValueError
+        An attribute is a style or a handler of events, which the policy of our pages would ignore.
+    """
+    written = [tag]
+    for name, value in attributes.items():
+        if name.startswith("on") or name == "style":
+            raise ValueError(f"The attribute {name!r} has no effect under the policy of our pages. Use a class.")
+        if value is not None and value is not False:
+            key = name.rstrip("_").replace("_", "-")
+            written.append(key if value is True else f'{key}="{escape(value)}"')
+    inside = Markup().join(str(child) if isinstance(child, int) else child for child in children if child is not None)
+    return Markup(f"<{' '.join(written)}>{inside}</{tag}>")
+
 
 Point = tuple[float, float]
 # Numbers from here on have commas between their thousands, and a power of ten.
@@ -175,24 +223,19 @@ def chart(
     about: str,
     names: tuple[str, str],
     *layers: Layer,
-    x: tuple[float, float] | None = None,
-    y: tuple[float, float] | None = None,
+    x: tuple[float, float],
+    y: tuple[float, float],
     is_log: tuple[bool, bool] = (False, False),
     number: Callable[[float], str] | None = None,
 ) -> Markup:
-    """A chart of layers over two axes, whose ends are those of the points if not given.
+    """A chart of layers over two axes with their ends.
 
     `number` writes the values of logarithmic axes. A layer is its kind, its points and its class: a ``line`` or
     ``dots`` through points (x, y), an ``area`` or ``whiskers`` between (x, low, high), a ``rule`` at (y,) from end to
-    end, and a ``marker`` without points, which the script of a page moves along the curve of the
-    name that stands for the class.
+    end, and a ``marker`` without points, which the script of a page moves along the curve of the name that stands for
+    the class.
     """
-    across = spanning([one[0] for _, points, _ in layers for one in points if len(one) > 1], LEFT, RIGHT, room=0.0)
-    upward = spanning(
-        [end for _, points, _ in layers for one in points for end in one[min(1, len(one) - 1) :]], BOTTOM, TOP
-    )
-    across = across if x is None else Axis(*x, LEFT, RIGHT, is_log[0])
-    upward = upward if y is None else Axis(*y, BOTTOM, TOP, is_log[1])
+    across, upward = Axis(*x, LEFT, RIGHT, is_log[0]), Axis(*y, BOTTOM, TOP, is_log[1])
     drawn = [piece for kind, points, class_ in layers for piece in _layer(kind, points, class_, across, upward)]
     return picture(WIDTH, HEIGHT, about, axes(across, upward, *names, number), *drawn)
 

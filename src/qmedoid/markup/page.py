@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from qmedoid.markup import charts
-from qmedoid.markup.html import plain
+from qmedoid.markup.charts import plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment

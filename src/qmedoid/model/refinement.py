@@ -82,11 +82,6 @@ class Refinement:
     margin_of: Annotated[int | None, Values(most=1)] = None
     recalibration: Calibration | None = None
 
-    @property
-    def policy(self) -> Literal["selective", "always"]:
-        """Which records the circuit decides."""
-        return "always" if self.refine_below == np.inf else "selective"
-
     def picks(self, scores: Array) -> Flags:
         """Which records the circuit decides, from calibrated scores."""
         return refinement_margins(scores, self.margin_of) <= self.refine_below

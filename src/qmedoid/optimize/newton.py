@@ -6,10 +6,9 @@ each step doubles the number of right digits, the remaining error is far smaller
 search that ends earlier ends at another place when its input changes in the last digit.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from qmedoid.arrays import Array, Flags, row_slices
@@ -25,10 +24,8 @@ _MAX_UNSEEN = 4
 _MIN_CURVATURE = 1e-13
 # Curvature of a row of a logistic loss is at least this, so that separated classes have a step.
 _MIN_ROW_CURVATURE = 1e-9
-# Rows whose sums are made at a time, of numbers in double and in single precision: the latter are copied.
-_BLOCK_ROWS, _STORED_ROWS = 8192, 2048
-Stored = npt.NDArray[np.float32]
-"""Numbers of a long table, stored in single precision; sums over them are made in double precision."""
+# Rows whose sums are made at a time.
+_BLOCK_ROWS = 8192
 Local = tuple[float, Callable[[], tuple[Array, Array]]]
 """A function at one place: its value, and a callable for its gradient (p,) and Hessian (p, p)."""
 
@@ -92,12 +89,7 @@ def _step(gradient: Array, hessian: Array, at_lowest: Flags) -> Array:
 
 
 def logistic_weights(
-    features: Array | Stored,
-    targets: Array,
-    penalties: Array,
-    start: Array,
-    row_weights: Array | None = None,
-    tolerance: float = 1e-9,
+    features: Array, targets: Array, penalties: Array, start: Array, row_weights: Array | None = None
 ) -> Array:
     r"""Intercept and weights of a logistic regression with a ridge penalty for every parameter, shape (1 + F,).
 
@@ -117,13 +109,11 @@ def logistic_weights(
         ρ and the first θ, of the intercept first.
     row_weights : ndarray of shape (n,), optional
         u; 1 by default.
-    tolerance : float
-        See the stopping rule of this module.
     """
     u = 1.0 if row_weights is None else row_weights
 
     def local(parameters: Array) -> Local:
-        logits = parameters[0] + _products(features, parameters[1:])
+        logits = parameters[0] + features @ parameters[1:]
         losses = u * (np.logaddexp(0.0, logits) - targets * logits)
 
         def derivatives() -> tuple[Array, Array]:
@@ -134,29 +124,17 @@ def logistic_weights(
 
         return float(losses.sum() + 0.5 * penalties @ parameters**2), derivatives
 
-    return newton(local, start, tolerance=tolerance)
+    return newton(local, start, tolerance=1e-9)
 
 
-def stored_slices(features: Array | Stored) -> Iterator[slice]:
-    """Slices of rows that are in memory together in double precision."""
-    return row_slices(len(features), _BLOCK_ROWS if features.dtype == np.float64 else _STORED_ROWS)
-
-
-def _products(features: Array | Stored, weights: Array) -> Array:
-    if features.dtype == np.float64:
-        return np.asarray(features @ weights)
-    blocks = (features[rows].astype(np.float64) @ weights for rows in stored_slices(features))
-    return np.concatenate(list(blocks))
-
-
-def _sums(features: Array | Stored, residuals: Array, curvatures: Array) -> tuple[Array, Array]:
+def _sums(features: Array, residuals: Array, curvatures: Array) -> tuple[Array, Array]:
     """Gradient and Hessian of a sum of losses over rows, the intercept first."""
     n_parameters = features.shape[1] + 1
     gradient, hessian = np.zeros(n_parameters), np.zeros((n_parameters, n_parameters))
     gradient[0], hessian[0, 0] = residuals.sum(), curvatures.sum()
     roots = np.sqrt(curvatures)
-    for rows in stored_slices(features):
-        block = features[rows].astype(np.float64, copy=False)
+    for rows in row_slices(len(features), _BLOCK_ROWS):
+        block = features[rows]
         scaled = block * roots[rows, None]
         gradient[1:] += residuals[rows] @ block
         hessian[0, 1:] += roots[rows] @ scaled

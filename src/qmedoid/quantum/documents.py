@@ -218,11 +218,11 @@ CircuitPlace = Literal["exact simulator", "simulated device", "device of a servi
 class CircuitRunDict(TypedDict):
     """The records of a table, measured on a quantum device."""
 
-    output: Annotated[str | None, "Folder of the run; null for --dry-run."]
+    output: Annotated[str, "Folder of the run."]
     finished_before: Annotated[bool, "Whether the run was over already, and nothing was run."]
     where: Annotated[CircuitPlace, "What circuits ran on."]
     plan: Annotated[CircuitPlanDict, "What was planned when the run began."]
-    started: Annotated[str | None, "When it began, in UTC; null for --dry-run."]
-    finished: Annotated[str | None, "When it was over; null for --dry-run."]
-    result: Annotated[CircuitResultDict | None, "What it showed; null for --dry-run."]
+    started: Annotated[str, "When it began, in UTC."]
+    finished: Annotated[str, "When it was over."]
+    result: Annotated[CircuitResultDict, "What it showed."]
     files: Annotated[dict[str, str], "SHA-256 of the files of results in the folder, by their names."]

@@ -1,6 +1,5 @@
 """What the columns of a table are: numbers, categories, truth values, dates, or nothing to learn from."""
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,13 +12,12 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, GROUPED, number_blocks, shortened
+from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened
 from qmedoid.tables.roles import (
     Role,
     Sentinels,
     find_sentinels,
     may_hold_sentinels,
-    missing_values_note,
     with_missing_values,
 )
 
@@ -101,10 +99,7 @@ def infer_columns(
     roles = roles or {}
     if decimal is None and (shown := (table.schema.metadata or {}).get(DECIMAL)) is not None:
         decimal = shown.decode()
-    grouped = grouped_columns(table)
-    # Of what roles say something, and of numbers with points that may part thousands, there is something to look at.
-    guessed = [name for name in table.column_names if not (name in skip or name in roles or name in grouped)]
-    plain = _plain_columns(table, guessed)
+    plain = _plain_columns(table, [name for name in table.column_names if not (name in skip or name in roles)])
     for name in table.column_names:
         if name in plain:
             columns.append(plain[name])
@@ -120,8 +115,6 @@ def infer_columns(
             continue
         column, note = found
         columns.append(column)
-        if name in grouped and column.kind == "number" and decimal != ".":
-            note = "; ".join([grouped_note(name, grouped[name]), *([note] if note else [])])
         if note:
             notes[name] = note
     return Inferred(tuple(columns), left_out, notes, _sentinels(table, columns, n_rows))
@@ -137,9 +130,9 @@ def _with_missing_values(table: pa.Table, missing: Mapping[str, Collection[Any]]
         inferred = infer_columns(cells.with_missing_values_out(table, settled), **how)
         drafts = {column.name: column for column in inferred.columns}
         before, settled = settled, ()
-        for name, values in missing.items():
+        for name, texts in missing.items():
             draft = drafts.get(name) or Column(name, kind_of_type(table.schema.field(name).type) or "category")
-            settled += (with_missing_values(draft, values, table.column(name), decimal, is_sample=is_sample),)
+            settled += (with_missing_values(draft, texts, table.column(name), decimal, is_sample=is_sample),)
         if before == settled:
             break
     own = {column.name: column.missing_values for column in settled}
@@ -147,7 +140,13 @@ def _with_missing_values(table: pa.Table, missing: Mapping[str, Collection[Any]]
     notes = dict(inferred.notes)
     for column in columns:
         if column.missing_values:
-            said = missing_values_note(column, table.column(column.name), rows)
+            given = table.column(column.name)
+            held = cells.without_missing_values(given, column).null_count - given.null_count
+            values = column.missing_values
+            said = f"no cell is {' or '.join(values)}, which is read as missing"
+            if held:
+                said = f"{held:,} of {len(given):,} {rows} hold {' and '.join(values)}, read as missing"
+            said = f"column {column.name!r}: {said}"
             notes[column.name] = "; ".join([said, *([notes[column.name]] if column.name in notes else [])])
     return replace(inferred, columns=columns, notes=notes)
 
@@ -339,7 +338,14 @@ def _number_column(
     One to `keep` is no identifier; of one that is `settled` to be numbers nothing else is guessed either.
     """
     if kind == "date":
-        return _date_column(name, read)
+        absent = np.isnat(read.values)
+        days = read.values[~absent]
+        if len(days) == 0:
+            return EMPTY
+        if days.min() == days.max() and not absent.any():
+            return f"{CONSTANT}{days[0]}"
+        beyond = _wrong_note(name, read, len(absent), "beyond the calendar") if len(read.wrong) else None
+        return Column(name, "date", bool(absent.any()), is_open=bool(len(read.wrong))), beyond
     usable = cells.is_usable(read.values)
     values = read.values[usable]
     if len(values) == 0:
@@ -383,17 +389,6 @@ def _are_days(values: Array) -> bool:
     return len(different) >= _DIFFERENT_DAYS and not np.isnat(days).any()
 
 
-def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | str:
-    missing = np.isnat(read.values)
-    values = read.values[~missing]
-    if len(values) == 0:
-        return EMPTY
-    if values.min() == values.max() and not missing.any():
-        return f"{CONSTANT}{values[0]}"
-    note = _wrong_note(name, read, len(missing), "beyond the calendar") if len(read.wrong) else None
-    return Column(name, "date", bool(missing.any()), is_open=bool(len(read.wrong))), note
-
-
 def _category_column(
     name: str, array: pa.Array, *, keep: bool, note: str | None = None
 ) -> tuple[Column, str | None] | str:
@@ -418,22 +413,6 @@ def _if_nearly(n_different: int, n_given: int, what: str) -> list[str]:
         return []
     count = f"{n_different:,} different {what}s in {n_given:,} cells"
     return [f"{count}: it may name rows, and is better ignored if it does"]
-
-
-def grouped_note(name: str, example: str) -> str:
-    """What is said about a column that is read with a decimal point all the same."""
-    return (
-        f"column {name!r} is read as numbers with a decimal point: {example!r} is {float(example):g}, not "
-        f"{example.replace('.', '')}; every cell has three digits after its point, which may part thousands: "
-        "--decimal , reads it so, --decimal . says that it is a decimal point (decimal=',' or '.' in Python)"
-    )
-
-
-def grouped_columns(table: pa.Table) -> dict[str, str]:
-    """The columns of floats that the table marks as such, with a cell of each."""
-    mark = (table.schema.metadata or {}).get(GROUPED)
-    found: dict[str, str] = {} if mark is None else json.loads(mark)
-    return found
 
 
 NUMBERS_ROWS = "it numbers the rows"
@@ -478,19 +457,13 @@ def id_reason(
     `n_different` are the different numbers, where floats are too coarse to count them; `n_rows` the rows of the table
     of which the values are a sample.
     """
-    in_sequence = is_whole and _are_of_a_run(values, n_rows or len(values))
+    # The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
+    # drawn by chance from a range of R, about n²/2R pairs would be equal.
+    n, spread = len(values), values.max() - values.min() + 1
+    is_run = spread == n or (spread <= 4 * (n_rows or n) and n * n / (2 * spread) >= _REPEATS)
+    in_sequence = is_whole and is_run
     if not (in_sequence or is_identifier_name(name)) or not (values == np.trunc(values)).all():
         return None
     if (len(np.unique(values)) if n_different is None else n_different) < len(values):
         return None
     return NUMBERS_ROWS if in_sequence else OWN_NUMBER
-
-
-def _are_of_a_run(values: Array, n_rows: int) -> bool:
-    """Whether whole numbers, all different, are too close together for anything but numbered rows.
-
-    The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
-    drawn by chance from a range of R, about n²/2R pairs would be equal.
-    """
-    n, spread = len(values), values.max() - values.min() + 1
-    return bool(spread == n or (spread <= 4 * n_rows and n * n / (2 * spread) >= _REPEATS))

@@ -19,12 +19,11 @@ from qmedoid.tables.arrow import DECIMAL, as_category, common_type, first_line
 from qmedoid.tables.binary_files import BinaryFile, MemoryFile
 from qmedoid.tables.text_files import BlockRecords, TextFile
 
-Format = Literal["csv", "parquet", "arrow", "xlsx"]
+Format = Literal["csv", "parquet", "arrow"]
 _NAMED: dict[Format, tuple[str, ...]] = {
     "csv": (".csv", ".tsv", ".txt"),
     "parquet": (".parquet", ".pq"),
     "arrow": (".feather", ".arrow", ".ipc"),
-    "xlsx": (".xlsx",),
 }
 SUFFIXES = {suffix: form for form, suffixes in _NAMED.items() for suffix in suffixes}
 _COMPRESSIONS = {
@@ -37,13 +36,12 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 _FORMATS: dict[bytes, Format] = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
-    b"PK\x03\x04": "xlsx",  # what kind of a zip archive it is shows further inside
 }
 _OTHERS = re.compile(
-    rb"\xd0\xcf\x11\xe0|\xfd7zXZ\0|\xff{4}|FEA1|%PDF|SQLite format 3|\{\\rtf|(?i:<!doctype|<html|<table|<\?xml)"
-    rb"|\{\s*[\"}]|\[\s*([\[{\]]|\Z)"
+    rb"\xd0\xcf\x11\xe0|PK\x03\x04|\xfd7zXZ\0|\xff{4}|FEA1|%PDF|SQLite format 3|\{\\rtf"
+    rb"|(?i:<!doctype|<html|<table|<\?xml)|\{\s*[\"}]|\[\s*([\[{\]]|\Z)"
 )
-"""How files begin that are sometimes given as a table: old workbooks, documents, pages, databases."""
+"""How files begin that are sometimes given as a table: workbooks, archives, documents, pages, databases."""
 _HEAD = 64
 """Bytes that identify compressions and formats."""
 _T = TypeVar("_T")
@@ -98,8 +96,8 @@ class Bytes(io.RawIOBase):
         text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         if _OTHERS.match(text):
             raise DataError(
-                f"{self.name} is of a format that is not read, such as an old workbook (.xls), a stream of Arrow, a "
-                "JSON or PDF document, a web page or a database. Save its table as CSV or Parquet."
+                f"{self.name} is of a format that is not read, such as a workbook, an archive, a "
+                "stream of Arrow, a JSON or PDF document, a web page or a database. Save its table as CSV or Parquet."
             )
         claimed = None if file is None else format_of_name(file)
         if claimed not in (None, "csv"):
@@ -189,7 +187,15 @@ def open_table(
 def _open_file(path: Path | None, delimiter: str | None, decimal: str | None, tolerant: bool) -> TableFile:
     data = Bytes(path)
     try:
-        return TextFile(data, delimiter, decimal, tolerant=tolerant) if data.form == "csv" else BinaryFile(data)
+        if data.form == "csv":
+            return TextFile(data, delimiter, decimal, tolerant=tolerant)
+        data.close()
+        if data.path is None or data.is_compressed:
+            raise DataError(
+                f"{data.name} is a file of the format {data.form} that comes through a pipe or is packed once more. "
+                "Such files are read from several places: give the name of an unpacked file."
+            )
+        return BinaryFile(data.path)
     except BaseException:
         data.close()
         raise

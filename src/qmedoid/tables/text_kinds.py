@@ -1,10 +1,5 @@
-"""What texts are: types that those of a file have in common; numbers or dates in one spelling, or a category.
+"""What texts are: types that those of a file have in common; numbers or dates in one spelling, or a category."""
 
-Columns of plain numbers in which every point may part thousands (1.275 and 20.628, and no cell that shows otherwise)
-are read with a decimal point, as data of three decimals are far more usual, and a note says so.
-"""
-
-import json
 import re
 from collections.abc import Collection
 from typing import NamedTuple
@@ -17,11 +12,10 @@ from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
 from qmedoid.model.training_summary import DayCounts
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL, GROUPED
+from qmedoid.tables.arrow import DECIMAL
 from qmedoid.tables.dates import find_dates
-from qmedoid.tables.kinds import DateOrder, grouped_note, kind_of_type
+from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.numbers import (
-    are_long_digits,
     described,
     find_spelling,
     look_like_numbers,
@@ -65,14 +59,14 @@ def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOr
         such = f"cells such as {padded[0].as_py()!r} begin with zeros"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts")
     if is_number and not len(plain.wrong):
-        return _thousands_or_fractions(name, text, decimal) or _plain_number(name, text, plain, decimal)
+        return _thousands_or_fractions(name, text, decimal) or TextRead("number", "", plain)
     spelt = _spelt_numbers(name, text, given, decimal)
     if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
         return spelt
     if is_number and not pc.any(respelt(plain.wrong, "")).as_py():
         code = _code_among_numbers(text, plain.wrong)
         if code is None:
-            return _plain_number(name, text, plain, decimal)
+            return TextRead("number", "", plain)
         such = f"cells such as {code!r} look like codes"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts, numbers among them too")
     return _spelt_dates(name, text, date_order) or spelt
@@ -95,13 +89,6 @@ def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
         return None
     found: str = codes[0].as_py()
     return found
-
-
-def _plain_number(name: str, text: pa.Array, plain: cells.Cells, decimal: str | None) -> TextRead:
-    """Plain numbers, with a note where every point may part thousands and nothing shows that it does not."""
-    example = grouped_example(text.filter(pa.array(~np.isnan(plain.values))))
-    note = None if example is None or decimal == "." else grouped_note(name, example)
-    return TextRead("number", "", plain, note)
 
 
 def _thousands_or_fractions(name: str, text: pa.Array, decimal: str | None) -> TextRead | None:
@@ -216,7 +203,7 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
     So do whole numbers with leading zeros, and numbers that can be read in more than one way. Columns in which every
     point may part thousands are floats; metadata name them, or the decimal sign that other columns show.
     """
-    columns, grouped = [], {}
+    columns = []
     for name, text in zip(texts.column_names, texts.columns, strict=True):
         column = text if name in kept else _typed(text, decimal)
         if column.type == pa.int64():
@@ -224,26 +211,17 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
             begins = pc.or_(pc.starts_with(text, "0"), pc.starts_with(text, " "))
             maybe = text.filter(pc.and_(begins, pc.greater(pc.binary_length(text), 1)))
             column = text if len(zero_padded(maybe)) else column
-        elif pa.types.is_floating(column.type) and _may_be_misread(column, decimal):
-            whole = text.combine_chunks()
-            if may_be_thousands(whole) or are_long_digits(whole):
-                column = text
-            elif (example := grouped_example(whole)) is not None:
-                grouped[name] = example
+        elif pa.types.is_floating(column.type):
+            values = column.to_numpy()
+            given = values[~np.isnan(values)]
+            if decimal == "." and maybe_thousands(values):
+                column = text if may_be_thousands(text.combine_chunks()) else column
+            elif len(given) and (given == np.trunc(given)).all() and np.abs(given).max() >= 2**53:
+                # Whole numbers with more digits than a float has, unless they are written as 1e20.
+                column = text if pc.all(pc.match_substring_regex(text, r"^\s*[+-]?\d+\s*$")).as_py() else column
         columns.append(column)
-    others = [column for name, column in zip(texts.column_names, columns, strict=True) if name not in grouped]
-    shown = "," if decimal == "," else "." if any(map(floats_show_points, others)) else None
-    marks = {DECIMAL: shown} if shown else {GROUPED: json.dumps(grouped)} if grouped else None
-    return pa.Table.from_arrays(columns, names=texts.column_names, metadata=marks)
-
-
-def _may_be_misread(column: pa.ChunkedArray, decimal: str) -> bool:
-    """Whether floats may be other numbers: points that part thousands, or more digits than floats have."""
-    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks]
-    given = [chunk[~np.isnan(chunk)] for chunk in chunks]
-    if all((np.abs(one[:_FEW]) >= 2**53).any() and (one == np.trunc(one)).all() for one in given):
-        return True
-    return decimal == "." and all(maybe_thousands(chunk) for chunk in chunks)
+    shown = "," if decimal == "," else "." if any(map(_show_points, columns, texts.columns)) else None
+    return pa.Table.from_arrays(columns, names=texts.column_names, metadata={DECIMAL: shown} if shown else None)
 
 
 def _typed(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
@@ -285,37 +263,10 @@ def _read_as(text: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> pa.Chunk
         return None
 
 
-_GROUPED = r"^\s*([+-]?[1-9]\d{0,2}\.\d{3}\s*)?$"
-ENOUGH_CELLS = 5
-"""Different cells from which on it says something that all have three digits after their point."""
-
-
-def floats_show_points(column: pa.ChunkedArray) -> bool:
-    """Whether floats that were read with a decimal point cannot be whole numbers with points between thousands."""
+def _show_points(column: pa.ChunkedArray, text: pa.ChunkedArray) -> bool:
+    """Whether cells that are read with a decimal point cannot be whole numbers with points between thousands."""
     if not pa.types.is_floating(column.type):
         return False
     values = column.to_numpy()
-    values = values[np.isfinite(values)]
-    fractions = np.abs(values[values != np.trunc(values)])
-    short = np.abs(100 * fractions - np.rint(100 * fractions)) < 1e-6
-    return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
-
-
-def grouped_example(column: pa.Array | pa.ChunkedArray) -> str | None:
-    """A cell of texts that all have one to three digits before a point and three after it; None where they do not.
-
-    Missing cells do not count, and fewer than `ENOUGH_CELLS` different ones are too few to tell.
-    """
-    # The first cells tell of most columns that they hold other numbers.
-    if not (_are_grouped(column.slice(0, _FEW)) and _are_grouped(column)):
-        return None
-    for part in (column.slice(0, _FEW), column):
-        different = cells.texts(part).drop_null().unique()
-        if len(different) >= ENOUGH_CELLS:
-            return str(different[0].as_py())
-    return None
-
-
-def _are_grouped(column: pa.Array | pa.ChunkedArray) -> bool:
-    # Of no cells at all nothing is said.
-    return bool(pc.all(pc.match_substring_regex(column, _GROUPED), min_count=0).as_py())
+    fractions = values[np.isfinite(values) & (values != np.trunc(values))]
+    return bool(len(fractions)) and (not maybe_thousands(fractions) or shows_points(text.combine_chunks()))

@@ -8,7 +8,7 @@ the cells of two columns explains
 of the residuals r that single columns leave; what chance alone would explain is taken off cell by cell, and so is what
 either column explains by itself. All crossings together are a few matrix products.
 
-Weights are those of a ridge regression, refitted by a logistic or multinomial one.
+Weights are those of a ridge regression; of three or more classes they may be refitted by a multinomial one.
 """
 
 import math
@@ -21,10 +21,9 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.kernels.ties import TIE, stable_order
 from qmedoid.methods.evidence.design import Blocks, Columns, Design
-from qmedoid.methods.evidence.logistic import deal_folds, fit_logistic, fit_multinomial, is_likelier
 from qmedoid.methods.evidence.long_table import LongTable, kept_directions, part_of_progress
+from qmedoid.methods.evidence.multinomial import deal_folds, fit_multinomial, is_likelier
 from qmedoid.methods.evidence.ridge import Ridge, RidgePath, RowGroups, fit_ridge
-from qmedoid.optimize.newton import Stored
 
 _PAIR_CELLS = 6
 _TRIPLE_CELLS = 4
@@ -121,8 +120,8 @@ def _starts(cells: list[Array]) -> Codes:
 _LOGISTIC_SHARE = 0.8
 
 
-# Progress of a bag when its ridge is fitted, and its logistic regression where another one follows.
-_RIDGE_SHARE, _LOGISTIC_END = 0.6, 0.7
+# Progress of a bag when its ridge is fitted, where a refit follows.
+_RIDGE_SHARE = 0.7
 
 
 MayBegin = Callable[[str, float], bool]
@@ -201,7 +200,7 @@ class BagFits:
 
         Where a `path` is given, its λ is taken. `unseen` rows have chosen no columns.
         """
-        of_ridge = part_of_progress(progress, 0.0, _RIDGE_SHARE)
+        of_ridge = part_of_progress(progress, 0.0, 1.0 if self.folds is None else _RIDGE_SHARE)
         if self.table is None:
             design = blocks.design(places, groups)
             ridge = fit_ridge(
@@ -212,11 +211,8 @@ class BagFits:
             parts = blocks.parts(places, groups)
             design, ridge = self.table.fit_ridge(parts, self.medoids, judged, self.rng, of_ridge)
         more = ridge.path if path is None else path, unseen
-        fit = _logistic if self.targets.shape[1] == 1 else _as_it_is
-        self.bags.append(
-            _bag(design, ridge, fit(ridge, self.targets, self.together, self.table, self.row_weights), *more)
-        )
-        progress(_LOGISTIC_END if self.folds is not None else 1.0)
+        as_it_is = ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
+        self.bags.append(_bag(design, ridge, as_it_is, *more))
         if self.folds is not None:
             found = _multinomial(ridge, self.codes, self.folds, self.row_weights)
             self.refits.append(_bag(design, ridge, found, *more))
@@ -287,33 +283,12 @@ def _bag(design: Design, ridge: Ridge, found: Found, path: RidgePath, unseen: Fl
     return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, path, unseen)
 
 
-def _as_it_is(ridge: Ridge, *_: object) -> Found:
-    return ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
-
-
-def _kept(ridge: Ridge, n_rows: int) -> tuple[Codes, Array | Stored, float]:
-    """Directions that are kept, T of them, and λ of a logistic loss; of a long table no other directions are there."""
-    penalty = ridge.penalty * n_rows
+def _multinomial(ridge: Ridge, codes: Codes, folds: Codes, row_weights: Array | None) -> Found:
+    """Refitted along the directions that are kept; of a long table no other directions are there."""
+    penalty = ridge.penalty * len(codes)
     kept = kept_directions(ridge.sizes, penalty)
     rows = ridge.rotated if ridge.rotated.dtype == np.float32 else ridge.rotated[:, kept]
-    return kept, rows, _LOGISTIC_SHARE * penalty / 4.0
-
-
-def _multinomial(ridge: Ridge, codes: Codes, folds: Codes, row_weights: Array | None) -> Found:
-    kept, rows, penalty = _kept(ridge, len(codes))
     start = 2.0 * ridge.means, 2.0 * ridge.coefficients[kept]
-    intercepts, coefficients, out_of_fold = fit_multinomial(rows, codes, penalty, start, folds, row_weights)
+    found = fit_multinomial(rows, codes, _LOGISTIC_SHARE * penalty / 4.0, start, folds, row_weights)
+    intercepts, coefficients, out_of_fold = found
     return ridge.directions[:, kept] @ coefficients, intercepts, out_of_fold
-
-
-def _logistic(
-    ridge: Ridge, targets: Array, together: RowGroups | None, table: LongTable | None, row_weights: Array | None
-) -> Found:
-    """By logistic regression of two classes: weights, intercept and outputs are logits."""
-    kept, rows, penalty = _kept(ridge, len(targets))
-    # An output t of the ridge is a probability (1 + t) / 2, whose logit starts as 2 t.
-    positive, start = (targets[:, 0] + 1.0) / 2.0, 2.0 * ridge.coefficients[kept, 0]
-    blocks = [(slice(None), together)] if table is None else table.blocks
-    found = fit_logistic(rows, positive, penalty, 2.0 * float(ridge.means[0]), start, blocks, row_weights)
-    intercept, coefficients, out_of_fold = found
-    return (ridge.directions[:, kept] @ coefficients)[:, None], np.array([intercept]), out_of_fold[:, None]

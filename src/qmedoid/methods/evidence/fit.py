@@ -231,6 +231,11 @@ def fit_evidence(
     numbers = kept[sample]
     model = _joined(bags, rank_scaling, linear_scaling, known[every], labels[every], numbers[every], varying, n_classes)
     outputs = mean_out_of_fold(bags)
+    if n_classes == 2:
+        # A ridge predicts ±1: as log-odds its outputs go together with those of other parts.
+        slope = fit_calibration(model.class_scores(outputs), all_labels, "logistic", all_groups, all_weights).slope
+        terms = replace(model.terms, weights=slope * model.terms.weights)
+        model, outputs = replace(model, terms=terms, intercepts=slope * model.intercepts), slope * outputs
     scores = alone = _of_all_rows(model, outputs, X, kept)
     if settings.n_neighbors and row_weights is None and may_begin("neighbors of the evidence", 0.0):
         # One row of a group is enough, and so a row has one neighbor at most that is not to be compared with.

@@ -3,8 +3,8 @@ r"""Ridge regression on a table of more rows than a design fits in memory for: s
 Features Φ of a block are made when they are needed, and forgotten. A first pass sums up
 :math:`\Phi^\top \Phi`, :math:`\Phi^\top \tilde y` and the means; the eigenvectors of the first are the principal
 directions V. A second one measures leave-one-out errors along the path of λ, on some rows. A third keeps the largest
-directions of all rows, :math:`T = \Phi V`, in single precision, for the refits, and leaves every row out. All sums are
-made in double precision.
+directions of all rows, :math:`T = \Phi V`, in single precision, for a refit of three or more classes, and leaves every
+row out. All sums are made in double precision.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -89,7 +89,7 @@ class LongTable:
         errors = self._errors(design, medoids, sizes, directions, inner, judged, rng, judging)
         path = RidgePath(penalties_for(n), errors)
         penalty = float(path.penalties[path.place])
-        kept = kept_directions(sizes, n * penalty)
+        kept = kept_directions(sizes, n * penalty) if self.targets.shape[1] > 1 else np.arange(0)
         shrunk = n * penalty / (sizes + n * penalty)
         rotated, out_of_fold = np.empty((n, len(kept)), dtype=np.float32), np.empty(self.targets.shape)
         for number, (at, alike) in enumerate(self.blocks, 1):

@@ -26,11 +26,14 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import eigh
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.geometry.row_groups import first_rows
-from qmedoid.optimize.newton import Stored
+
+Stored = npt.NDArray[np.float32]
+"""Numbers of a long table, stored in single precision; sums over them are made in double precision."""
 
 _DIRECTIONS_SHARE = 0.5  # progress of a ridge when its directions are found
 
@@ -98,23 +101,6 @@ class RowGroups:
         for rows in self.batches:
             step = max(1, _BLOCK_NUMBERS // (rows.shape[1] * (n_numbers + rows.shape[1])))
             yield from (rows[part] for part in row_slices(rows, step))
-
-
-def moved_logits(together: RowGroups, reach: Array, curvature: Array, residuals: Array, least_free: float) -> Array:
-    r"""By how much the logits of rows that differ from others of their group fall when it is left out, shape (n,).
-
-    One Newton step moves them by :math:`Q(I - WQ)^{-1} r` with :math:`Q = T_G H^{-1} T_G^\top`; 0 for other rows.
-    `reach` is :math:`L^{-1} T^\top`, where :math:`H = L L^\top`, and no eigenvalue of I − WQ is below `least_free`.
-    """
-    moved = np.zeros(len(curvature))
-    for rows in together.blocks(len(reach)):
-        roots = np.sqrt(curvature[rows])
-        of_group = reach[:, rows].transpose(1, 2, 0) * roots[:, :, None]
-        values, vectors = np.linalg.eigh(of_group @ of_group.transpose(0, 2, 1))
-        along = np.einsum("mij,mi->mj", vectors, residuals[rows] / roots)
-        along *= values / np.maximum(1.0 - values, least_free)
-        moved[rows] = np.einsum("mij,mj->mi", vectors, along) / roots
-    return moved
 
 
 PENALTIES: Array = 10.0 ** np.arange(-7.0, 2.25, 0.5)

@@ -222,7 +222,7 @@ class Network:
     def loss_and_gradient(self, theta: Array, batch: Batch) -> tuple[float, Array]:
         """Weighted cross-entropy and its exact gradient, by one pass forward and one back."""
         parts = self.split(theta)
-        tape = statevector.record(
+        tape = statevector.Tape(
             self._qubit_angles(parts, batch.inputs), parts.rotations, self._observables, reupload=self.ansatz.reupload
         )
         scores = _shifted(self.readout.scores(tape.expectations, parts.readout), batch.offset)

@@ -1,17 +1,11 @@
-r"""Logistic regression with a ridge, for the weights of two classes, and of three or more.
+r"""Multinomial regression with a ridge, for the weights of three or more classes.
 
-Both fit rows T along the principal directions of a design. Of two classes, leave-one-out logits are exact to first
-order: where :math:`H = T^\top W T + \lambda I` is the curvature at the solution (with the intercept among the columns
-of T), leaving row i out moves its logit by one Newton step:
-
-.. math:: \eta_{-i} = \eta_i - \frac{h_i}{1 - h_i}\,\frac{y_i - p_i}{w_i}, \qquad h_i = w_i\, t_i^\top H^{-1} t_i .
-
-Of more classes, the regression is multinomial,
+It fits rows T along the principal directions of a design,
 
 .. math:: \min_{b, \beta} -\sum_i \log p_{i,y_i} + \tfrac\lambda2 \sum_c |\beta_c|^2, \qquad
           p_i = \operatorname{softmax}(b + T_i\beta),
 
-and fitted again without each of some folds. L-BFGS needs few steps along the principal directions: there the curvature
+and again without each of some folds. L-BFGS needs few steps along the principal directions: there the curvature
 is nearly diagonal, and known.
 """
 
@@ -19,111 +13,16 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 
 import numpy as np
-from scipy.linalg import cho_factor, solve_triangular
 from scipy.optimize import minimize
-from scipy.special import expit
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.geometry.row_groups import group_folds, is_clear_gain
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.methods.calibration import fit_calibration
-from qmedoid.methods.evidence.long_table import RowBlock
-from qmedoid.methods.evidence.ridge import moved_logits
-from qmedoid.optimize.newton import Stored, logistic_weights, stored_slices
+from qmedoid.methods.evidence.ridge import Stored
 
 Weights = tuple[Array, Array]
 """Intercepts, shape (C,), and coefficients, (r, C)."""
-
-# Minimum curvature of a row, which keeps out-of-fold logits bounded where classes are separated perfectly.
-_LEAST_CURVATURE = 1e-3
-_LEAST_FREE = 1e-3
-_INTERCEPT_PENALTY = 1e-6
-# Rows that weights of a long table begin with.
-_START_ROWS = 10_000
-
-
-def fit_logistic(
-    rotated: Array | Stored,
-    positive: Array,
-    penalty: float,
-    intercept: float,
-    coefficients: Array,
-    blocks: Sequence[RowBlock] = ((slice(None), None),),
-    row_weights: Array | None = None,
-) -> tuple[float, Array, Array]:
-    r"""Intercept, coefficients (r,) and out-of-fold logits (n,), from a start such as a ridge regression gives.
-
-    Parameters
-    ----------
-    rotated : ndarray of shape (n, r)
-    positive : ndarray of shape (n,)
-        1 for the rows of the second class, else 0.
-    penalty : float
-        λ of :math:`\tfrac\lambda2|\beta|^2`, added to the sum of the losses.
-    intercept, coefficients : float, ndarray of shape (r,)
-        The start.
-    blocks : sequence of RowBlock
-        Rows that are in memory together in double precision, and which of them are left out together. Out-of-fold
-        logits have the intercept of all rows, see `fit_ridge`, but for rows of groups that are not all equal.
-    row_weights : ndarray of shape (n,), optional
-        What every row counts in the loss; 1 by default.
-    """
-    penalties = np.append(_INTERCEPT_PENALTY, np.full(rotated.shape[1], penalty))
-    start = np.append(intercept, coefficients)
-    if (step := len(rotated) // _START_ROWS) > 1:
-        # Most steps are made on some rows.
-        some = None if row_weights is None else row_weights[::step]
-        start = logistic_weights(rotated[::step], positive[::step], penalties / step, start, some, tolerance=1e-5)
-    weights = logistic_weights(rotated, positive, penalties, start, row_weights)
-    logits = np.empty(len(rotated))
-    for rows, _ in blocks:
-        logits[rows] = _with_ones(_double(rotated, rows)) @ weights
-    shares = expit(logits)
-    curvature, residuals = np.maximum(shares * (1.0 - shares), _LEAST_CURVATURE), positive - shares
-    if row_weights is not None:
-        curvature, residuals = row_weights * curvature, row_weights * residuals
-    # Groups of rows that differ are left out with their intercept.
-    mixed = any(of_block is not None and of_block.batches for _, of_block in blocks)
-    inner = _factored(rotated, blocks, curvature, penalties[1:])
-    whole = _factored(rotated, blocks, curvature, penalties) if mixed else inner
-    moved = np.empty(len(rotated))
-    for rows, of_block in blocks:
-        own, curved, missed = _double(rotated, rows), curvature[rows], residuals[rows]
-        alone = solve_triangular(inner, own.T, lower=True, check_finite=False)
-        leverage = curved * (alone**2).sum(axis=0)
-        if of_block is not None:
-            # Equal rows move by what all of them miss.
-            leverage, missed = of_block.sizes * leverage, of_block.means(missed[:, None])[:, 0]
-        falls = leverage / np.maximum(1.0 - leverage, _LEAST_FREE) * missed / curved
-        if of_block is not None and of_block.batches:
-            reach = solve_triangular(whole, _with_ones(own).T, lower=True, check_finite=False)
-            together_moved = moved_logits(of_block, reach, curved, residuals[rows], _LEAST_FREE)
-            for batch in of_block.batches:
-                falls[batch] = together_moved[batch]
-        moved[rows] = falls
-    return float(weights[0]), weights[1:], logits - moved
-
-
-def _double(rotated: Array | Stored, rows: Codes | slice) -> Array:
-    return rotated[rows].astype(np.float64, copy=False)
-
-
-def _with_ones(rotated: Array) -> Array:
-    return np.column_stack([np.ones(len(rotated)), rotated])
-
-
-def _factored(rotated: Array | Stored, blocks: Sequence[RowBlock], curvature: Array, penalties: Array) -> Array:
-    """Lower Cholesky factor of the curvature H, of the intercept, too, if it has a penalty."""
-    hessian = np.zeros((len(penalties), len(penalties)))
-    for rows, _ in blocks:
-        own = _double(rotated, rows)
-        columns = own if len(penalties) == own.shape[1] else _with_ones(own)
-        scaled = columns * np.sqrt(curvature[rows])[:, None]
-        hessian += scaled.T @ scaled
-    hessian[np.diag_indices(len(hessian))] += penalties
-    factor: Array = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)[0]
-    return factor
-
 
 # Folds of the out-of-fold outputs, which begin at the weights of all rows.
 _N_FOLDS = 5
@@ -212,8 +111,7 @@ class _Block:
     def __init__(self, rotated: Array | Stored, codes: Codes, row_weights: Array | None) -> None:
         self.rotated, self.rows, self.codes, self.row_weights = rotated, np.arange(len(codes)), codes, row_weights
         self.squares = np.zeros(rotated.shape[1])
-        for part in stored_slices(rotated):
-            block = rotated[part].astype(np.float64, copy=False)
+        for part, block in self.blocks():
             counted = block if row_weights is None else row_weights[part, None] * block
             self.squares += np.einsum("ij,ij->j", counted, block)
 
