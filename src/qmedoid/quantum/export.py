@@ -45,7 +45,6 @@ from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.documents import (
     CalibrationCurveDict,
-    PairCircuitOverlapDict,
     PairStepsDict,
     TrainedCircuitInputsDict,
     TrainedCircuitReadoutDict,
@@ -275,7 +274,7 @@ def _pair_circuit(
     part, form = model.medoid_part, form_named("interference" if kind == "interference" else "compact_swap")
     if part is None:
         raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
-    overlap: PairCircuitOverlapDict = {"at_zero": form.at_zero, "slope": form.slope}
+    overlap = {"at_zero": form.at_zero, "slope": form.slope}
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")
