@@ -14,8 +14,7 @@ from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ModelError
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.page import render
-from qmedoid.methods.part import refuse_overflow
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.part import OutOfFold, refuse_overflow
 from qmedoid.model.model import Decisions, Model
 
 MOST_ROWS = 1000
