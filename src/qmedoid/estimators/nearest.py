@@ -30,11 +30,10 @@ from qmedoid.geometry.channels import Channels, DeltaKind
 from qmedoid.geometry.groups import FeatureKind, Groups
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import ScalingKind
-from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.nearest.fit import Selected
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import Selection
-from qmedoid.methods.part import CLOSED_FORM, FittedParts, Scored
+from qmedoid.methods.part import CLOSED_FORM, Calibration, FittedParts, Scored
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs

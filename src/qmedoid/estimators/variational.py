@@ -16,8 +16,7 @@ from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_threa
 from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import CLOSED_FORM
+from qmedoid.methods.part import CLOSED_FORM, Calibration
 from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.methods.variational.model import ExpectationFunction, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind
