@@ -19,12 +19,11 @@ from sample_models import all_models, circuit, fusion_model, geometric, one_part
 from qmedoid.exceptions import MissingExtraError, ModelError
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
-from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import CHANNELS, EvidencePart, Group, Neighbors, Terms
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
-from qmedoid.methods.part import Backends
+from qmedoid.methods.part import Backends, Calibration
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import RarePart
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
