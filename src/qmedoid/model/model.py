@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.exceptions import ModelError
-from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.part import (
     CLOSED_FORM,
     Backends,
+    Calibration,
     KeptRows,
     Part,
     PartFacts,

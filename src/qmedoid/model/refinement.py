@@ -8,8 +8,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.channels import delta_features, delta_names, nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import Scored
+from qmedoid.methods.part import Calibration, Scored
 from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
 from qmedoid.schema import Values
 

@@ -24,8 +24,7 @@ from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.overlap import compact_swap_test, row_norms
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import LARGEST, Part
+from qmedoid.methods.part import LARGEST, Calibration, Part
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.documents import TrainingRowDict
 from qmedoid.model.model import Model
