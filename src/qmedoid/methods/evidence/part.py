@@ -26,10 +26,10 @@ is a function F of the sum :math:`D^2 = \sum_f d_f^2`. Against a reference :math
 .. math:: \bigl(F(D^2) - F(R)\bigr)\,\frac{d_f^2 - r_f}{D^2 - R},
 
 its Aumann-Shapley value: what it adds while all squared differences move in a straight line from those of a typical
-record to those of the record. R is where the channel is at its mean over the training rows, and :math:`r_f` is the share
-of column f in the mean squared difference, :math:`u_f\,(1 + v_f(m)^2)`, because scaled columns have mean 0 and deviation
-1. So a column that differs as usual counts 0. What is left is the intercept, the same for all records. What neighbors
-add depends on all their distances at once, so it is one term, neighbor by neighbor.
+record to those of the record. R is where the channel is at its mean over the training rows, and :math:`r_f` is the
+share of column f in the mean squared difference, :math:`u_f\,(1 + v_f(m)^2)`: scaled columns have mean 0, deviation 1.
+So a column that differs as usual counts 0. What is left is the intercept, the same for all records. What neighbors add
+depends on all their distances at once, so it is one term, neighbor by neighbor.
 
 References
 ----------
