@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array, row_slices
+from qmedoid.arrays import Array, is_collection, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.explain.effect import N_BINS, Effect, table_effect, table_importances
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import Explanation
 from qmedoid.export.sql.dialects import DialectName
 from qmedoid.export.writing import Export, Format, export_model
-from qmedoid.extras import is_collection
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.large.lazy_scoring import lazy_table, takes_collections
 from qmedoid.methods.part import CLOSED_FORM, Backends
