@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from qmedoid.arrays import require_dask
 from qmedoid.cli.documents import ScoreDict, ScoreFilesDict, ScorePrevalenceDict
 from qmedoid.cli.options import (
     LARGE,
@@ -26,7 +25,7 @@ from qmedoid.cli.options import (
     option,
 )
 from qmedoid.cli.output import keeps, note, print_json, reading_bar, tell, tell_cut, tell_top
-from qmedoid.exceptions import ParameterError, QMedoidError, some_of, warn
+from qmedoid.exceptions import ParameterError, QMedoidError, require_dask, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.model import Model
