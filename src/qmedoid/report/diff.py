@@ -199,7 +199,7 @@ def _facts(model: Model) -> dict[str, Any]:
         "target": model.contract.target,
         "classes": labels,
         "medoids": 0 if medoids is None else len(medoids.numbers),
-        "neighbors": len(model.neighbors),
+        "neighbors": model.n_neighbors,
         **calibrations,
         "priors": by_class(decision.priors),
         "expected_priors": by_class(decision.expected_priors),

@@ -141,7 +141,7 @@ def _fitted(model: Model, settings: ReportSettings, holds: str) -> ReportModelDi
         "decided_by": decided_by,
         "parts": dict(zip([part.name for part in model.parts], model.weights.tolist(), strict=True)),
         "n_medoids": 0 if medoids is None else len(medoids.numbers),
-        "n_neighbors": len(model.neighbors),
+        "n_neighbors": model.n_neighbors,
         "training_rows": None if training is None else training.n_rows,
         "class_shares": None if decision.priors is None else decision.priors.tolist(),
         "threshold": None if decision.operating is None else decision.operating.threshold,
@@ -162,7 +162,7 @@ def _holds(model: Model, settings: ReportSettings) -> str:
         n_raw = len(model.records)
         said = f"This page holds {n_raw:,} rows of the training table as they were there, the medoids."
     if settings.live and medoids is not None:
-        further = f" and {len(model.neighbors):,} further rows" if len(model.neighbors) else ""
+        further = f" and {model.n_neighbors:,} further rows" if model.n_neighbors else ""
         said += (
             f" Where the page has its live model, it holds the numbers that the model compares with, of "
             f"{len(medoids.numbers):,} medoids{further}: values of columns can be computed back."
