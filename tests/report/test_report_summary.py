@@ -14,7 +14,6 @@ from qmedoid.exceptions import ContractError, DataError
 from qmedoid.explain.effect import table_effect, table_importances
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import figure_text, percent_text
-from qmedoid.model.training_summary import DayCounts
 from qmedoid.report.reading import LookTally, look_at_data, look_at_file
 from qmedoid.report.summary import MOST_BYTES, ReportSettings, summarize, write_report
 from qmedoid.report.verdict import directions
@@ -303,8 +302,7 @@ def test_the_start_record_is_a_medoid_of_the_positive_class_or_empty(model):
 
 def test_alerts_per_day_need_days(model):
     assert summarize(model)["operating"]["per_day"] is None
-    days = DayCounts.of(np.repeat(np.arange(18_000, 18_010), 30))
-    dated = replace(model, training=replace(model.training, days=days))
+    dated = replace(model, training=replace(model.training, rows_per_day=30.0))
     point = summarize(dated)["operating"]
     assert point["per_day"] == 30.0
     assert "30 rows per day" in point["about"]
