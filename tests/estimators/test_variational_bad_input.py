@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
 
 from qmedoid import VariationalClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
