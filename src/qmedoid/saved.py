@@ -153,8 +153,7 @@ class SavedModel:
     @takes_collections
     def decided_by(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[np.str_]:
         """Who decides each record, shape (n,): the name of the method, such as ``"evidence"``, or ``"circuit"``."""
-        method, circuit = self.model.deciders
-        return np.where(self.decide(data, on_mismatch=on_mismatch).by_circuit, circuit, method)
+        return np.where(self.decide(data, on_mismatch=on_mismatch).by_circuit, "circuit", self.model.method)
 
     def decide(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Decisions:
         """Everything about every record: class codes, scores, margins, who decided, the nearest medoids."""

@@ -8,8 +8,7 @@ import numpy as np
 from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import OPERATING_POINT
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import KeptRows, Part, Scored
+from qmedoid.methods.part import Calibration, KeptRows, Part, Scored
 from qmedoid.methods.variational.selection import OutOfFold
 
 

@@ -18,7 +18,7 @@ from qmedoid import (
 from qmedoid.exceptions import ModelError
 from qmedoid.explain.explaining import explain
 from qmedoid.methods.calibration import fit_calibration
-from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Calibration
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.importance import column_contributions

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from qmedoid import NearestMedoidClassifier
-from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.evidence.contributions import contributions
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.part import CLIP
-from qmedoid.methods.part import KeptRows, Part, Scored
+from qmedoid.methods.part import Calibration, KeptRows, Part, Scored
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.part import CLIP as RARE_CLIP
 from qmedoid.methods.rare.prototypes import RareSettings

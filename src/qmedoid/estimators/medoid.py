@@ -235,18 +235,8 @@ class MedoidClassifier(ProbabilisticClassifier):
     def paper(cls, **changes: Any) -> Self:
         """Method and circuit as printed, but for what the notes list. `changes` override single parameters.
 
-        Notes
-        -----
-        `NearestMedoidClassifier.paper` and `VariationalClassifier.paper` list what is not as printed in each of the
-        two. Together there are also
-
-        - the threshold of two classes. The paper chooses one, and uses 0.3 in its fraud tables: pass
-          ``operating_point="macro_f1"`` or ``0.3``; without, the likelier class is called.
-        - the circuit of more than two classes, which decides between the two nearest classes of a record and reads
-          parity. The paper feeds it the same deltas and reads all classes, but these deltas do not say which classes
-          they compare (algorithms 13 and 17).
-        - when there is a circuit (`refine`), and the columns: the paper has no numbers for the one, and no encoding
-          for the other. Scores become probabilities by a temperature, which changes no decision of the method.
+        `operating_point` is the threshold of two classes: the paper chooses one, ``"macro_f1"``, and uses 0.3 in its
+        fraud tables. The page *What we found in the paper* of the documentation lists what is not as printed.
         """
         printed: dict[str, Any] = {
             "method": NearestMedoidClassifier.paper(),

@@ -14,7 +14,7 @@ from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of, row_groups
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.calibration import CalibrationKind, fit_calibration
-from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Calibration
 from qmedoid.metrics.intervals import Interval
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Decisions, Model

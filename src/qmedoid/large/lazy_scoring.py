@@ -44,8 +44,8 @@ def _result(owner: Any, method: str) -> tuple[str | list[Any], npt.NDArray[Any]]
     if method == "predict":
         return "prediction", classes[:0]
     if method == "decided_by":
-        deciders = owner.model.deciders if hasattr(owner, "model") else ("circuit", owner.method_)
-        return "decided_by", np.array(deciders)[:0]
+        method = owner.model.method if hasattr(owner, "model") else owner.method_
+        return "decided_by", np.array(["circuit", method])[:0]
     if method == "predict_proba" or (len(classes) > 2 and method == "decision_function"):
         return classes.tolist(), np.zeros((0, len(classes)))
     return {"decision_function": "margin"}.get(method, method), np.zeros(0)

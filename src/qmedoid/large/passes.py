@@ -56,16 +56,13 @@ def count_labels(source: TableSource, first_row: int, *, reading: RawReading, ta
 
 
 class Counted(NamedTuple):
-    """What the first pass shows: rows of every partition, of every label by its text, and of no label.
+    """What the first pass shows."""
 
-    `classes` are those that the texts mean; notes say how files were read.
-    """
-
-    lengths: list[int]
-    counts: Mapping[str, int]
+    lengths: list[int]  # rows of every partition
+    counts: Mapping[str, int]  # rows of every label by its text
     unlabeled: int
-    classes: Mapping[str, str]
-    notes: list[str]
+    classes: Mapping[str, str]  # what the texts mean
+    notes: list[str]  # on how files were read
 
     @property
     def n_rows(self) -> int:

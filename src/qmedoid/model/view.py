@@ -24,7 +24,7 @@ def model_view(model: Model, title: str, sha256: str | None = None, *, settings:
         ("classes", classes),
         ("decided by", model.method),
         ("medoids", None if medoids is None else f"{len(medoids.numbers):,} training rows"),
-        ("neighbors", f"{len(model.neighbors):,} further training rows" if len(model.neighbors) else None),
+        ("neighbors", f"{model.n_neighbors:,} further training rows" if model.n_neighbors else None),
         ("training rows", None if model.training is None else f"{model.training.n_rows:,}"),
         ("columns", f"{len(contract.columns):,}, left out {len(contract.left_out):,}"),
         *([] if decision.operating is None else _operating_facts(decision.operating, labels[1])),

@@ -36,8 +36,7 @@ from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.overlap import compact_swap_test, row_norms
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import LARGEST, Part
+from qmedoid.methods.part import LARGEST, Calibration, Part
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.documents import TrainingRowDict
 from qmedoid.model.model import Model
@@ -46,7 +45,6 @@ from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.documents import (
     CalibrationCurveDict,
-    PairCircuitOverlapDict,
     PairStepsDict,
     TrainedCircuitInputsDict,
     TrainedCircuitReadoutDict,
@@ -276,7 +274,7 @@ def _pair_circuit(
     part, form = model.medoid_part, form_named("interference" if kind == "interference" else "compact_swap")
     if part is None:
         raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
-    overlap: PairCircuitOverlapDict = {"at_zero": form.at_zero, "slope": form.slope}
+    overlap = {"at_zero": form.at_zero, "slope": form.slope}
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")

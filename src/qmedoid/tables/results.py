@@ -177,7 +177,7 @@ class ResultColumns:
         columns: list[Any] = [_chosen(classes, decided.codes), scores, decided.margins]
         if medoids is not None and decided.nearest is not None:
             columns += [medoids.numbers.take(decided.nearest[:, code]) for code in range(len(classes))]
-        columns.append(_chosen(self.model.deciders, decided.by_circuit.astype(np.intp)))
+        columns.append(_chosen((self.model.method, "circuit"), decided.by_circuit.astype(np.intp)))
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))
         if "reasons" in self.add:

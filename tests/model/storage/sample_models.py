@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
-from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
+from qmedoid.methods.part import Calibration
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import RarePart
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz

@@ -230,6 +230,7 @@ def test_array_error_names_the_array(request, tmp_path, model, name, position, v
         (("contract", "columns", 0, "kind"), "date", "encodings must be one for each column"),
         (("contract", "columns", 0, "levels"), ["a"], "levels of column 'amount' must be those of a category"),
         (("contract", "columns", 4, "levels"), ["a", "a"], "must be those of a category, each once"),
+        (("contract", "columns", 0, "spelling"), "1.234.5", r"spelling '1\.234\.5' of 'amount' is none of a number"),
         (("contract", "columns", 2, "is_open"), True, "is_open of column 'paid' must be false"),
         (("encodings",), [], "parts.0.configuration' must hold numbers below 0"),
         (("encodings", 3, "parts"), ["days", "days"], "each once"),

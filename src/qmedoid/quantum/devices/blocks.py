@@ -189,22 +189,13 @@ Step = tuple[tuple[int, ...], Array, Angles | None]
 
 @dataclass(frozen=True)
 class QubitBlock:
-    """Qubits that gates join, what happens to them, and where their outcomes go.
-
-    Parameters
-    ----------
-    n_qubits : int
-        Axes of the state.
-    steps : sequence of (axes, channel, angles)
-        Gates and noise in their order.
-    measured : sequence of (axis, clbit, readout)
-        The axes that are measured, the places of their outcomes among the circuit's classical bits, and the
-        probabilities of what is read (columns) given the state (rows).
-    """
+    """Qubits that gates join, what happens to them, and where their outcomes go."""
 
     n_qubits: int
-    steps: Sequence[Step]
-    measured: Sequence[tuple[int, int, Array]]
+    steps: Sequence[Step]  # gates and noise
+    measured: Sequence[
+        tuple[int, int, Array]
+    ]  # axis, classical bit, and probabilities of what is read (columns) given the state
 
     @property
     def clbits(self) -> tuple[int, ...]:

@@ -146,8 +146,7 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        folders = (self.path, *self.path.parents)
-        self._made = [one for one in folders if not one.exists()]
+        self._is_new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             others = sorted(
@@ -183,15 +182,14 @@ class RunFolder:
         self.close()
 
     def close(self) -> None:
-        """Unlock the folder; where nothing began, those that were made for it are removed."""
+        """Unlock the folder; where nothing began, one that was made for it is removed."""
         unused = self.manifest is None and {one.name for one in self.path.iterdir()} <= {LOCK}
         if unused:
             (self.path / LOCK).unlink(missing_ok=True)
         self._lock.release()
-        if unused:
+        if unused and self._is_new:
             with contextlib.suppress(OSError):  # somebody else uses it by now
-                for one in self._made:
-                    one.rmdir()
+                self.path.rmdir()
 
     def device(self, backend: Any = None, **settings: Any) -> Device:
         """A device whose circuits are those of this run; see `qmedoid.quantum.as_device`."""
