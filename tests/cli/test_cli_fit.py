@@ -178,8 +178,7 @@ def test_model_keeps_a_summary_of_its_training_rows(cli, two, tmp_path):
     fit(cli, two.file, tmp_path / "m", "--time-column", "day")
     shown = inspect(cli, tmp_path / "m")
     training, curve = shown["training"], shown["training"]["curve"]
-    assert training["rows"] == sum(training["rows_per_day"].values())
-    assert len(training["rows_per_day"]) > 1
+    assert 0 < training["rows_per_day"] < training["rows"]
     assert set(training["missing_shares"]) == {column["name"] for column in shown["columns"]}
     assert sum(training["level_shares"]["color"].values()) + training["missing_shares"]["color"] == pytest.approx(1)
     assert curve["true_positives"][-1] == curve["positive"] == training["rows"] - curve["negative"]

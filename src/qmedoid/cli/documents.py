@@ -148,7 +148,7 @@ class TrainingTableDict(TypedDict):
     missing_shares: Annotated[dict[str, float], "Share of missing cells by column."]
     level_shares: Annotated[dict[str, dict[str, float]], "Shares of the levels by column."]
     curve: Annotated[HeldOutCurveDict | None, "Out-of-fold counts above every cut, of two classes."]
-    rows_per_day: Annotated[dict[str, int] | None, "Training rows by day, where a time column was given."]
+    rows_per_day: Annotated[float | None, "Mean training rows per day, where a time column was given."]
 
 
 class InspectDict(TypedDict):

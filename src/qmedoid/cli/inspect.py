@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
 from qmedoid.cli.options import Budgets, Json, ModelPath, command, listed
 from qmedoid.cli.output import plain_console, print_budgets, print_json
@@ -106,7 +104,7 @@ def _training(model: Model) -> TrainingTableDict | None:
     training = model.training
     if training is None:
         return None
-    names, levels, days = model.contract.names, {}, None
+    names, levels = model.contract.names, {}
     for name, encoding, shares in zip(names, model.encodings, training.level_shares, strict=True):
         if len(shares):
             own = encoding.levels if isinstance(encoding, Levels) else ("false", "true")
@@ -120,13 +118,10 @@ def _training(model: Model) -> TrainingTableDict | None:
             "positive": training.curve.n_positive,
             "negative": training.curve.n_negative,
         }
-    if training.days is not None:
-        dates = np.datetime_as_string(training.days.days.astype("M8[D]")).tolist()
-        days = dict(zip(dates, training.days.counts.tolist(), strict=True))
     return {
         "rows": training.n_rows,
         "missing_shares": dict(zip(names, training.missing_shares.tolist(), strict=True)),
         "level_shares": levels,
         "curve": curve,
-        "rows_per_day": days,
+        "rows_per_day": training.rows_per_day,
     }

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, is_collection
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import ProbabilisticClassifier, plain_parameters
 from qmedoid.estimators.inputs import check_target, one_blas_thread
@@ -24,7 +24,6 @@ from qmedoid.estimators.recipes import RECIPES, Recipe, fit_model, recipe_class,
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.effect import N_BINS, Effect
-from qmedoid.extras import is_collection
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.large.fit import fit_collection, score_collection
 from qmedoid.large.lazy_scoring import takes_collections

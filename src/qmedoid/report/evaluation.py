@@ -52,7 +52,7 @@ def evaluated(
 
     Rows of the table that the fit has seen and that are not to be counted have the code `SEEN`.
     """
-    decision, days = model.decision, None if model.training is None else model.training.days
+    decision, per_day = model.decision, None if model.training is None else model.training.rows_per_day
     table = None if looked is None else _table(model, looked)
     labels = [str(label) for label in decision.classes]
     known = np.zeros(0, dtype=np.bool_) if looked is None else looked.codes >= 0
@@ -99,7 +99,6 @@ def evaluated(
     point: documents.ReportOperatingDict | None = None
     if ranked is not None:
         counted = f"Counted on {n:,} {stops}; intervals are Clopper and Pearson's, at 95 %."
-        per_day = None if days is None else float(days.counts.sum()) / len(days.days)
         if per_day is not None:
             counted += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
         positive, log_odds, is_compressed = ranked

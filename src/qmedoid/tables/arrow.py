@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes, column_slices
+from qmedoid.arrays import Array, Codes, column_slices, is_collection
 from qmedoid.exceptions import DataError, some_of
-from qmedoid.extras import is_collection
 from qmedoid.spelling import did_you_mean
 
 _MISSING_TEXTS = "NA N/A n/a #N/A NaN nan null NULL None ? - <NA> NaT #NA n.a. N.A."

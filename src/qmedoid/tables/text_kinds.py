@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
-from qmedoid.model.training_summary import DayCounts
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL
 from qmedoid.tables.dates import find_dates
@@ -179,12 +178,13 @@ def moments_of_text(column: pa.ChunkedArray, name: str, date_order: DateOrder | 
     return pa.chunked_array([pa.array(found.read.values)])
 
 
-def rows_per_day(column: pa.ChunkedArray) -> DayCounts | None:
-    """Rows per day of a column of moments; None where it holds numbers, which name no day."""
+def rows_per_day(column: pa.ChunkedArray) -> float | None:
+    """Mean rows of the days of a column of moments; None where it holds numbers, which name no day."""
     if kind_of_type(column.type) != "date" or pa.types.is_time(column.type):
         return None
     moments = cells.read(column, "date").values
-    return DayCounts.of(moments[~np.isnat(moments)].astype("M8[D]").astype(np.int64))
+    days = moments[~np.isnat(moments)].astype("M8[D]")
+    return len(days) / len(np.unique(days)) if len(days) else None
 
 
 _FEW = 256

@@ -155,8 +155,8 @@ def spoilt_contents(model, described, arrays):
                 yield name, described, {key: one for key, one in arrays.items() if key != name}
 
 
-OPTIONAL = ("cut", "target", "asked", "prevalence", "parent", "counts", "far", "curve", "days", "neighbors", "inner",
-            "refinement", "records", "recalibration", "margin_of", "shift",
+OPTIONAL = ("cut", "target", "asked", "prevalence", "parent", "counts", "far", "curve", "rows_per_day", "neighbors",
+            "inner", "refinement", "records", "recalibration", "margin_of", "shift",
             "operating", "seen", "novelty", "training")  # fmt: skip
 
 

@@ -38,7 +38,7 @@ from qmedoid.model.refinement import CircuitInputs, Refinement
 from qmedoid.model.storage.forms import stored_fields
 from qmedoid.model.storage.model_file import load_file, load_model, save_model
 from qmedoid.model.storage.strict import ARRAYS, CARD, FORMAT, MANIFEST
-from qmedoid.model.training_summary import DayCounts, HeldOutCurve, SeenRows, TrainingSummary
+from qmedoid.model.training_summary import HeldOutCurve, SeenRows, TrainingSummary
 from qmedoid.saved import SavedModel
 
 MODELS = all_models()
@@ -276,7 +276,7 @@ def test_format_4_stores_these_fields():
         Model: "contract encodings decision method parts weights biases calibration refinement records "
         "parameters metrics seen novelty training importances parent",
         Decision: "classes cut probabilistic priors shift operating biases",
-        TrainingSummary: "n_rows missing levels curve days",
+        TrainingSummary: "n_rows missing levels curve rows_per_day",
         HeldOutCurve: "thresholds true_positives false_positives n_positive n_negative",
         SeenRows: "key hashes is_sample",
         Novelty: "n_rows limited lowest highest low high binned offsets edges counts far",
@@ -313,7 +313,6 @@ def test_format_4_stores_these_fields():
         Group: "columns weights by_rank",
         Far: "distance beyond n_rows",
         Counts: "tp fp fn tn",
-        DayCounts: "days counts",
     }
     for kind, names in stored.items():
         found = {name for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}

@@ -306,8 +306,6 @@ def _of_rows(model: Model) -> Misfits:
         is_wrong = any(int(missing) + int(levels.sum()) > n_rows for missing, levels in counted)
         yield is_wrong, f"training: levels and missing count more than the {n_rows} rows in a column"
         yield [len(one) for one in training.levels] != sizes, "training.levels must count the levels of each column"
-        is_wrong = training.days is not None and int(training.days.counts.sum()) > n_rows
-        yield is_wrong, f"training: days.counts must add up to at most the {n_rows} rows"
         yield training.curve is not None and model.n_classes != 2, "training.curve belongs to two classes"
     for name, value in (("parameters", model.parameters), ("metrics", model.metrics)):
         yield _is_deep(value, DEEPEST + 1), f"{name} must not be nested deeper than {DEEPEST} levels"

@@ -37,14 +37,7 @@ LIMITS = {"readout": 0.1, "one_qubit": 0.01, "coupler": 0.05}
 
 
 class Quality:
-    """Error rates of a device's target, and what is left of it within limits.
-
-    Parameters
-    ----------
-    target : Target
-    limits : dict
-        As `LIMITS`.
-    """
+    """Error rates of a device's target, and what is left of it within limits such as `LIMITS`."""
 
     def __init__(self, target: Target, limits: Mapping[str, float]) -> None:
         self.target, self.limits = target, limits
@@ -308,13 +301,7 @@ def pack_to_bytes(pack: Pack) -> bytes:
 
 
 def pack_from_bytes(content: bytes) -> Pack:
-    """The packed circuit that was written; reading it runs no code.
-
-    Raises
-    ------
-    ValueError
-        The bytes are no packed circuit.
-    """
+    """The packed circuit that was written; reading it runs no code. Other bytes raise a ValueError."""
     if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC)] < _LEAST_VERSION:
         raise ValueError("it holds no circuit in QPY of a version that can be read")
     try:

@@ -59,10 +59,7 @@ def noise_digest(backend: Any) -> str:
 def check_seed(sampler: Any) -> None:
     """Refuse a sampler that draws the same shots for every circuit, and warn of one that does so in every job.
 
-    Raises
-    ------
-    ParameterError
-        Its shot noise would not average out, and stated errors would be wrong.
+    Its shot noise would not average out, and stated errors would be wrong.
     """
     options: Any = getattr(sampler, "options", None)
     if isinstance(sampler, StatevectorSampler) or is_of(sampler, "qiskit_aer"):
@@ -135,13 +132,7 @@ class CircuitBatch:
 
 
 def counts_of(results: Any, batches: Sequence[CircuitBatch]) -> list[Counts]:
-    """How often each copy read 1, or of several bits each basis state, from the result of a job.
-
-    Raises
-    ------
-    ModelError
-        The job returned something else than was asked for.
-    """
+    """How often each copy read 1, or of several bits each basis state, from the result of a job."""
     n_results = len(results) if hasattr(results, "__len__") else type(results).__name__
     if n_results != len(batches):
         raise ModelError(
