@@ -15,8 +15,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.charts import label
 from qmedoid.markup.page import render
-from qmedoid.methods.part import refuse_overflow
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.part import OutOfFold, refuse_overflow
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import OperatingSummary, rule_in_words
 
