@@ -25,9 +25,9 @@ from qmedoid.cli.options import (
     option,
 )
 from qmedoid.cli.output import (
+    Said,
     facts,
     grid,
-    keeps,
     note,
     print_json,
     progress_bar,
@@ -226,7 +226,7 @@ def run(
                     f"--max-circuits allows {max_circuits:,}: nothing was run. Measure fewer records with --limit, or "
                     "allow more."
                 )
-            keeps(f"jobs that have finished are kept in {output}, and the same command goes on")
+            Said.kept = f"jobs that have finished are kept in {output}, and the same command goes on"
             names = {"model": Path(options.model).name, "table": Path(options.table).name}
             with progress_bar() as bar:
                 task = bar.add_task("jobs", total=len(made.all_jobs))

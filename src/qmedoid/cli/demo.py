@@ -15,7 +15,7 @@ from qmedoid.cli.documents import DemoDict
 from qmedoid.cli.fit import FitOptions
 from qmedoid.cli.fitting import fit_dataset, held_out_report, make_classifier, open_source, read_dataset
 from qmedoid.cli.options import EVALUATION, OUTPUT, Json, command, option
-from qmedoid.cli.output import keeps, print_json, show, tell
+from qmedoid.cli.output import Said, print_json, show, tell
 from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.atomic import check_target, check_unchanged, write_atomic
@@ -61,7 +61,7 @@ def run(
     fit_seconds = time.perf_counter() - fit_began
     report, _, decided = held_out_report(model, test)
     save_model(replace(model, metrics={"training_rows": len(train.table), "held_out": report}), files["model"])
-    keeps(f"{files['model']} was written before")
+    Said.kept = f"{files['model']} was written before"
     saved, probability = load(files["model"]), model.decision.probabilities(decided.scores)[:, 1]
     is_positive = test.target.codes_in(model.decision.classes) == 1
     called = saved.predict(test.table.drop_columns([fit.target])) == saved.classes_[1]

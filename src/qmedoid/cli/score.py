@@ -24,7 +24,7 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
-from qmedoid.cli.output import keeps, note, print_json, reading_bar, tell, tell_cut, tell_top
+from qmedoid.cli.output import Said, note, print_json, reading_bar, tell, tell_cut, tell_top
 from qmedoid.exceptions import ParameterError, QMedoidError, some_of, warn
 from qmedoid.extras import require_dask
 from qmedoid.metrics.prevalence import PrevalenceEstimate
@@ -136,10 +136,10 @@ def run(options: ScoreOptions) -> None:
     if settings.bad_rows is not None:
         check_output(settings.bad_rows, options.table, force=options.force, columns=NAMES)
     if options.output == "-":
-        keeps("the rows on standard output are not all")
+        Said.kept = "the rows on standard output are not all"
     with reading_bar("scoring") as progress:
         scored = score_file(file.model, options.table, options.output, settings, on_progress=progress)
-    keeps(f"{options.output} was written before")
+    Said.kept = f"{options.output} was written before"
     _say_scored(options, file.model, scored, scored, settings.bad_rows, estimate, expected)
 
 
@@ -167,13 +167,13 @@ def _score_folder(options: ScoreOptions) -> None:
                 totals.add(part)
                 n_done = totals.scored + totals.skipped
                 done = f"{n_done:,} of {len(tasks):,} files are done, and --resume goes on from there"
-                keeps(done)
+                Said.kept = done
     except QMedoidError:
         if totals.scored + totals.skipped:
             note(f"{done}.")
         raise
     files: ScoreFilesDict = {"shard": options.shard, **finish(totals)}
-    keeps(f"{options.output} was written before")
+    Said.kept = f"{options.output} was written before"
     totals.now.difference.raise_or_warn("warn")
     bad_rows = aside if options.on_bad_row == "skip" else None
     _say_scored(options, file.model, totals.now, totals, bad_rows, estimate, expected, files)
