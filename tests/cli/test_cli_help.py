@@ -80,9 +80,6 @@ def test_commands_of_other_programs_are_answered(cli, name, answer):
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        (("fit", "t.csv", "--label", "y"), "There is no option --label. Use: --target"),
-        (("fit", "t.csv", "--target", "y", "--Test_size", "0.3"), "Use: --test"),
-        (("fit", "--data", "t.csv"), "Tables and models are given without one"),
         (("fit", "t.csv"), "--target COLUMN is missing: Column that holds the classes. For example: qmedoid fit "),
         (("score", "m", "-o", "out.csv"), "TABLE is missing: "),
         (("score", "m", "t.csv", "-o", "out.csv", "--top", "0"), "'--top': It must be at least 1. Got 0 instead."),

@@ -1,6 +1,6 @@
 """The commands of ``qmedoid`` and their help; only the module of the one that is called is imported.
 
-Names that other programs have for commands and options are answered with ours.
+Names that other programs have for commands are answered with ours.
 """
 
 import inspect
@@ -89,30 +89,6 @@ _ELSEWHERE = {
 }
 _COMMANDS = {name: use for use, names in _ELSEWHERE.items() for name in names.split()}
 """What other programs call a command, and what does it here."""
-_OPTIONS = {
-    "label": "--target",
-    "out": "--output",
-    "cutoff": "--threshold",
-    "top-k": "--top",
-    "sep": "--delimiter",
-    "random-state": "--seed",
-    "test-size": "--test",
-    "folds": "--cv",
-    "sample-weight": "--weight-column",
-    "groups": "--group-column",
-    "drop": "--ignore",
-    "exclude": "--ignore",
-    "id": "--columns",
-    "proba": "--add",
-    "index": "--row",
-    "overwrite": "--force",
-    "n-jobs": "--jobs",
-    "sample": "--max-rows",
-    "timeout": "--time-limit",
-}
-"""What other programs call an option, and what it is called here."""
-_ARGUMENTS = {"data", "input", "csv", "train", "file", "table", "model"}
-"""Options of other programs for what is an argument here."""
 
 
 class CommandGroup(TyperGroup):
@@ -132,12 +108,7 @@ def explain_call(error: Any) -> None:
     help_of = f"{error.ctx.command_path} --help lists the" if command else ""
     if kind == "NoSuchOption":
         known = [name for one in command.params for name in (*one.opts, *one.secondary_opts)]
-        plain = error.option_name.lstrip("-").lower().replace("_", "-")
         said = did_you_mean(error.option_name, known) or f" {help_of} options."
-        if _OPTIONS.get(plain) in known:
-            said = f" Use: {_OPTIONS[plain]}"
-        elif plain in _ARGUMENTS:
-            said = " Tables and models are given without one."
         error.message, error.possibilities = f"There is no option {error.option_name}.{said}", None
     elif kind == "MissingParameter":
         one = error.param

@@ -94,6 +94,7 @@ def export(
     What is written says how its outcomes become a probability or a distance.
     """
     from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm_text, qpy_bytes
+    from qmedoid.tables.results import ScoreSettings
     from qmedoid.tables.scoring import TableReading, read_through
 
     if (table is None) != (row is None):
@@ -108,7 +109,7 @@ def export(
         def look(opened: TableReading) -> Any:
             return circuit_of_record(loaded.model, opened.row(row), opened.issues, row=row, **asked)
 
-        circuit, _ = read_through(loaded.model, table, reading.settings, look, all_columns=True)
+        circuit, _ = read_through(loaded.model, table, ScoreSettings(**vars(reading)), look, all_columns=True)
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:
