@@ -62,7 +62,7 @@ def finished(case: Case) -> float:
 
 def kept(folder: Path) -> dict[str, str]:
     """The hash of every file of counts and of the decisions, by its name."""
-    files = [*folder.glob("jobs/*.npz"), *folder.glob("records.csv"), *folder.glob("summary.json")]
+    files = [*folder.glob("jobs/*.npz"), *folder.glob("records.csv")]
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 

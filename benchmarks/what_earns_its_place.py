@@ -51,6 +51,7 @@ def _unless(name: str) -> Any:
 
 def changes() -> dict[str, Change]:
     """The changes by name."""
+    from qmedoid.estimators.evidence import EvidenceClassifier
     from qmedoid.methods.comparisons.growing import BoostingSettings
 
     histogram = (("qmedoid.methods.comparisons.growing.compiled", lambda _: None),)
@@ -66,7 +67,7 @@ def changes() -> dict[str, Change]:
     )
     no_part = (("qmedoid.estimators.sum.fit_neighbors", lambda *_: None),)
     neither = (*no_term, *no_part)
-    no_multinomial = (("qmedoid.methods.evidence.bag.is_likelier", lambda *_: False),)
+    no_multinomial = (("qmedoid.estimators.sum.SumClassifier._settings", EvidenceClassifier._settings),)
     return {
         "trees by scikit-learn": Change(histogram, (*MIDDLE[:8], "heart", "waveform_40", "optdigits"), 4_000, 1),
         "trees by scikit-learn, 15,000 rows": Change(histogram, ("magic", "adult", "electricity", "letter"), 15_000, 1),
@@ -77,7 +78,7 @@ def changes() -> dict[str, Change]:
         "no neighbors part": Change(no_part, MIDDLE, 4_000, 5),
         "no neighbors part, 14,000 rows": Change(no_part, LARGE, 14_000, 2),
         "no neighbors": Change(neither, MIDDLE, 4_000, 5),
-        # "no logistic refit" was measured the same way, by the default and by evidence alone, and then deleted.
+        # The logistic refit, and weights of more than 20,000 rows, were measured the same way and then deleted.
         "no multinomial refit": Change(no_multinomial, ("car", *MANY_CLASSES), 4_000, 3),
     }
 

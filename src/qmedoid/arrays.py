@@ -1,4 +1,4 @@
-"""Types of arrays, named once, and the ways to take a table block by block."""
+"""Types of arrays, named once, the ways to take a table block by block, and whether data are a Dask collection."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -33,3 +33,8 @@ def row_slices(rows: Table | int, step: int) -> Iterator[slice]:
     """Slices of at most `step` rows of a table, or of a number of rows; at least one, if there are none."""
     n = rows if isinstance(rows, int) else len(rows) if isinstance(rows, np.ndarray) else len(rows[0])
     return (slice(start, min(start + step, n)) for start in range(0, max(n, 1), step))
+
+
+def is_collection(data: Any) -> bool:
+    """Whether the data are a data frame, a series or an array of Dask, which is not imported."""
+    return type(data).__module__.partition(".")[0] == "dask" and hasattr(data, "__dask_graph__")

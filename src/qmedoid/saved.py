@@ -11,24 +11,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array, row_slices
+from qmedoid.arrays import Array, is_collection, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.explain.effect import N_BINS, Effect, table_effect, table_importances
 from qmedoid.explain.explaining import NearestRows, explain_record
 from qmedoid.explain.explanation import Explanation
 from qmedoid.export.sql.dialects import DialectName
 from qmedoid.export.writing import Export, Format, export_model
-from qmedoid.extras import is_collection
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.large.lazy_scoring import lazy_table, takes_collections
 from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract
+from qmedoid.model.importance import model_view
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Drift, OperatingSummary, budget_dict, budgets_on_rows
 from qmedoid.model.storage.model_file import load_file, save_model
-from qmedoid.model.view import model_view
 from qmedoid.report.diff import DecisionTally, ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import Issues, OnMismatch, compare_columns
@@ -153,8 +152,7 @@ class SavedModel:
     @takes_collections
     def decided_by(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[np.str_]:
         """Who decides each record, shape (n,): the name of the method, such as ``"evidence"``, or ``"circuit"``."""
-        method, circuit = self.model.deciders
-        return np.where(self.decide(data, on_mismatch=on_mismatch).by_circuit, circuit, method)
+        return np.where(self.decide(data, on_mismatch=on_mismatch).by_circuit, "circuit", self.model.method)
 
     def decide(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Decisions:
         """Everything about every record: class codes, scores, margins, who decided, the nearest medoids."""

@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators import refining
+from qmedoid.estimators import recipes, refining
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import nearest_two
@@ -105,7 +105,7 @@ def test_better_of_several_fusion_models_comes_first():
 @pytest.mark.parametrize("better", [0, 1, 2])
 def test_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     asked = []
-    monkeypatch.setattr(refining, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
+    monkeypatch.setattr(recipes, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
     fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(asked) == 3
     assert fitted.estimator_.candidates_[0][0].configuration == fitted.estimator_.configuration_
@@ -159,13 +159,13 @@ def test_chosen_operating_point_is_better_by_its_metric_than_even_odds():
 
 def test_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
     seen = []
-    original = refining.out_of_fold_score
+    original = recipes.out_of_fold_score
 
     def spy(found, codes, metric):
         seen.append(found)
         return original(found, codes, metric)
 
-    monkeypatch.setattr(refining, "out_of_fold_score", spy)
+    monkeypatch.setattr(recipes, "out_of_fold_score", spy)
     quick(refine="never", operating_point="f1", method={"cv": 4}).fit(X2, Y2)
     quick(refine=0.2, operating_point="f1", method={"cv": 4}).fit(X2, Y2)
     for found in seen:

@@ -8,8 +8,8 @@ from sklearn.metrics import log_loss
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, SumClassifier, load
 from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.methods.calibration import fit_sum
 from qmedoid.methods.part import Backends
-from qmedoid.methods.weights import fit_sum
 from qmedoid.model.storage.card import model_card
 
 

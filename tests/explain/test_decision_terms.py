@@ -18,7 +18,7 @@ from qmedoid import (
 from qmedoid.exceptions import ModelError
 from qmedoid.explain.explaining import explain
 from qmedoid.methods.calibration import fit_calibration
-from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Calibration
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.importance import column_contributions
@@ -109,14 +109,6 @@ def test_the_terms_add_up_to_the_margin(model_and_rows):
         expected = decided.margins[row] * (-1 if len(model.decision.classes) == 2 and why.winner == 0 else 1)
         assert why.margin == pytest.approx(expected, abs=1e-12)
         assert why.margin >= 0
-
-
-def test_shares_of_medoids_add_up_to_the_share_of_their_group():
-    model, X = MODELS["evidence, three classes"]()
-    why = explain(model, [column[:1] for column in X.T])
-    assert len(why.groups) > 1
-    for group in why.groups:
-        assert sum(one.contribution for one in group.records) == pytest.approx(group.contribution, abs=1e-12)
 
 
 def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():

@@ -45,7 +45,8 @@ def build(case: Case) -> Any:
     """The fitted classifier of a case."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = _classifier(case.settings).fit(case.train, case.target, **_with_groups(case))
+        groups = {} if case.groups is None else {"groups": case.groups}
+        fitted = _classifier(case.settings).fit(case.train, case.target, **groups)
         return fitted if case.prevalence is None else fitted.prior_shift(case.prevalence)
 
 
@@ -212,10 +213,6 @@ def _nearest(settings: dict[str, Any]) -> Any:
     return qmedoid.NearestMedoidClassifier(**{name: settings[name] for name in _NEAREST if name in settings})
 
 
-def _with_groups(case: Case) -> dict[str, Any]:
-    return {} if case.groups is None else {"groups": case.groups}
-
-
 def _operating(card: dict[str, Any] | None) -> dict[str, Any] | None:
     if card is None:
         return None
@@ -261,12 +258,9 @@ def _group(group: dict[str, Any]) -> dict[str, Any]:
     kept = ("name", "columns", "contribution", "value", "medoid_values")
     found = {name: group[name] for name in kept if name in group}
     if "records" in group:
-        found["medoids"] = [_medoid_part(one) for one in group["records"][:2]]
+        of_medoid = ("class", "training_row", "distance", "contribution")
+        found["medoids"] = [{name: one[name] for name in of_medoid} for one in group["records"][:2]]
     return found
-
-
-def _medoid_part(part: dict[str, Any]) -> dict[str, Any]:
-    return {name: part[name] for name in ("class", "training_row", "distance", "contribution")}
 
 
 def _reasons(model: Any, folder: Path, rows: Table, row: int) -> str:

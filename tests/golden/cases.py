@@ -19,31 +19,15 @@ N_NEW = 12
 
 @dataclass(frozen=True)
 class Case:
-    """One fit.
-
-    Attributes
-    ----------
-    train, new : array of shape (n, M) or dict of columns
-        Training rows, and rows to be scored.
-    target : list
-        Classes of the training rows.
-    settings : dict
-        What is asked of the classifier, by neutral names.
-    groups : list or None
-        Groups of the training rows.
-    prevalence : float, list of float or None
-        Prevalence of the second class, or of every class, that the fitted model is shifted to.
-    explained : tuple of int
-        Rows of `new` whose decisions are explained; none for a circuit alone.
-    """
+    """One fit."""
 
     train: Table
-    new: Table
+    new: Table  # rows to be scored
     target: list[Any]
-    settings: dict[str, Any] = field(default_factory=dict)
-    groups: list[int] | None = None
-    prevalence: float | list[float] | None = None
-    explained: tuple[int, ...] = (0, 5)
+    settings: dict[str, Any] = field(default_factory=dict)  # what is asked of the classifier, by neutral names
+    groups: list[int] | None = None  # of the training rows
+    prevalence: float | list[float] | None = None  # of the second class, or of every class, that is shifted to
+    explained: tuple[int, ...] = (0, 5)  # rows of `new` whose decisions are explained; none for a circuit alone
 
 
 def evidence_two_classes() -> Case:

@@ -11,7 +11,6 @@ DIGITS = 9
 CLOSE = 1e-6
 """Numbers are the same that differ by no more than this, absolutely or relatively."""
 _NOTHING = 1e-12
-_WIDTH = 118
 
 
 def path_of(name: str) -> Path:
@@ -28,7 +27,7 @@ def read(name: str) -> dict[str, Any]:
 def write(name: str, values: dict[str, Any]) -> None:
     """Keep the values of a case."""
     FOLDER.mkdir(exist_ok=True)
-    path_of(name).write_text(_text(rounded(values)) + "\n", encoding="utf-8")
+    path_of(name).write_text(json.dumps(rounded(values), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def rounded(value: Any) -> Any:
@@ -54,39 +53,8 @@ def differences(found: Any, kept: Any, where: str = "") -> list[str]:
             return [f"{where}: {len(found)} parts, and {len(kept)} are kept"]
         pairs = enumerate(zip(found, kept, strict=True))
         return [one for place, (new, old) in pairs for one in differences(new, old, f"{where}[{place}]")]
-    is_same = _close(found, kept) if isinstance(found, float) and isinstance(kept, float) else _equal(found, kept)
+    if isinstance(found, float) and isinstance(kept, float):
+        is_same = math.isclose(found, kept, rel_tol=CLOSE, abs_tol=CLOSE)
+    else:
+        is_same = type(found) is type(kept) and found == kept
     return [] if is_same else [f"{where}: {found!r}, and {kept!r} is kept"]
-
-
-def _close(found: float, kept: float) -> bool:
-    return math.isclose(found, kept, rel_tol=CLOSE, abs_tol=CLOSE)
-
-
-def _equal(found: Any, kept: Any) -> bool:
-    return type(found) is type(kept) and bool(found == kept)
-
-
-def _text(value: Any, indent: int = 0) -> str:
-    """JSON in which what fits a line stands on one."""
-    line = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, dict | list) or (indent and len(line) + indent <= _WIDTH):
-        return line
-    pad = " " * (indent + 1)
-    if isinstance(value, dict):
-        parts = [
-            f"{pad}{json.dumps(key, ensure_ascii=False)}: {_text(item, indent + 1)}" for key, item in value.items()
-        ]
-        return "{\n" + ",\n".join(parts) + "\n" + " " * indent + "}"
-    if not any(isinstance(item, dict | list) for item in value):
-        return _packed([json.dumps(item, ensure_ascii=False) for item in value], pad)
-    return "[\n" + ",\n".join(pad + _text(item, indent + 1) for item in value) + "\n" + " " * indent + "]"
-
-
-def _packed(items: list[str], pad: str) -> str:
-    """A list of plain values on as few lines as they need."""
-    lines = [pad]
-    for item in items:
-        if len(lines[-1]) + len(item) > _WIDTH:
-            lines.append(pad)
-        lines[-1] += f"{item}, "
-    return "[\n" + "\n".join(line.rstrip() for line in lines).rstrip(",") + "\n" + pad[:-1] + "]"

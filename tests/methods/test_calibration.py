@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.calibration import fit_calibration
-from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Calibration
 
 
 def drawn(n, slope, biases, seed=0):

@@ -15,7 +15,7 @@ from qmedoid.methods.calibration import (
     fit_class_curve,
     fit_curve,
 )
-from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Calibration
 from qmedoid.metrics.classification import calibration_error
 
 

@@ -156,12 +156,18 @@ def test_rows_beyond_the_sample_are_judged_by_a_model_that_has_not_seen_them():
     assert not same[fitted.model.medoid_rows].any()
 
 
-@pytest.mark.parametrize("sample_rows", [160, 80])
-def test_progress_rises_to_one_and_moves_with_every_penalty(sample_rows):
+@pytest.mark.parametrize("max_rows", [160, 80])
+def test_progress_rises_to_one_and_moves_with_every_penalty(max_rows):
     X, codes = table()
     told: list[float] = []
-    fitted = fit_evidence(X, codes, 2, replace(SMALL, sample_rows=sample_rows), 0, told.append)
+    fitted = fit_evidence(X, codes, 2, replace(SMALL, max_rows=max_rows), 0, told.append)
     assert told == sorted(told)
     assert told[-1] == 1.0
     # One ridge of single columns, and one of each of two bags.
     assert len(set(told)) > 3 * len(fitted.path.penalties)
+
+
+def test_medoids_grow_with_the_rows_if_asked_to():
+    assert EvidenceSettings(grows=True).for_rows(1999).n_medoids == 64
+    assert EvidenceSettings(grows=True).for_rows(2000).n_medoids == 128
+    assert EvidenceSettings().for_rows(10**6).n_medoids == 64

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from qmedoid.kernels.cross_entropy import row_losses
+from qmedoid.methods.evidence import ridge
 from qmedoid.methods.evidence.bag import chosen_groups
 from qmedoid.methods.evidence.design import Scaled, evidence_design, linear_part, near_part
 from qmedoid.methods.evidence.fit import medoids_of_classes, stratified_sample
-from qmedoid.methods.evidence.ridge import fit_ridge
+from qmedoid.methods.evidence.ridge import fit_multinomial, fit_ridge
 
 
 def scaled(n, columns, seed=0):
@@ -58,6 +60,18 @@ def test_rows_that_judge_choose_the_penalty_alone():
     assert clear.penalty < noisy.penalty
     missed = (targets - clear.out_of_fold)[:30]
     assert clear.path.errors[clear.path.place] == pytest.approx((missed**2).mean())
+
+
+def test_a_multinomial_refit_finds_the_penalty_that_held_out_rows_ask_for(monkeypatch):
+    rng = np.random.default_rng(3)
+    rotated = rng.normal(size=(200, 60))
+    codes = (2.0 * rotated[:, :3] + rng.normal(size=(200, 3))).argmax(axis=1)
+    start = np.zeros(3), np.zeros((60, 3))
+    folds = rng.permutation(np.arange(200) % 5)
+    found = row_losses(fit_multinomial(rotated, codes, 0.05, start, folds)[2], codes)
+    monkeypatch.setattr(ridge, "_STRENGTHS", (1.0,))
+    as_given = row_losses(fit_multinomial(rotated, codes, 0.05, start, folds)[2], codes)
+    assert found.mean() < 0.8 * as_given.mean()
 
 
 def test_the_linear_part_is_linear_in_its_column():

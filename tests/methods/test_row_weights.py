@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from qmedoid.estimators.encoding import Category, target_statistics
-from qmedoid.methods.calibration import fit_calibration
-from qmedoid.methods.evidence.multinomial import fit_multinomial
-from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
+from qmedoid.methods.calibration import fit_calibration, fit_sum
+from qmedoid.methods.evidence.ridge import RowGroups, fit_multinomial, fit_ridge
 from qmedoid.methods.rare.fit import fit_logistic
-from qmedoid.methods.weights import fit_sum
 
 
 def rows(n=90, p=6, n_classes=2, seed=0):

@@ -7,10 +7,10 @@ import pytest
 
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.kernels.cross_entropy import row_losses
+from qmedoid.methods.calibration import fit_sum
 from qmedoid.methods.comparisons import fit, growing
 from qmedoid.methods.comparisons.fit import comparisons_of, fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings, by_histograms, symmetric
-from qmedoid.methods.weights import fit_sum
 
 SETTINGS = BoostingSettings(n_iterations=60, n_folds=3, n_seeds=2, symmetric=True)
 

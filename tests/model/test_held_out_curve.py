@@ -1,13 +1,10 @@
 """The held-out curve counts rows exactly, and what it leaves out lies close to what it keeps."""
 
-from dataclasses import replace
-
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.model.training_summary import MOST_CUTS, MOST_DAYS, DayCounts, HeldOutCurve, TrainingSummary
+from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve, TrainingSummary
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(-20, 20)), max_size=200)
 
@@ -58,21 +55,7 @@ def test_curve_of_many_rows_has_at_most_2048_cuts():
     assert set(range(1, curve.n_positive + 1)) == set(curve.true_positives.tolist()) - {0}  # every rare row is a step
 
 
-@given(st.lists(st.integers(-(10**5), 10**5), min_size=1, max_size=50))
-@settings(deadline=None)
-def test_day_counts_are_those_of_the_rows(days):
-    counted = DayCounts.of(np.array(days))
-    assert dict(zip(*(part.tolist() for part in counted), strict=True)) == {day: days.count(day) for day in days}
-    assert counted.days.tolist() == sorted(set(days))
-
-
-def test_day_counts_keep_the_latest_days():
-    counted = DayCounts.of(np.arange(MOST_DAYS + 10))
-    assert (counted.days[0], len(counted.days)) == (10, MOST_DAYS)
-
-
 def test_summary_of_numbers_has_nothing_missing():
     summary = TrainingSummary.of_numbers(20, np.zeros(3, dtype=np.intp))
     assert summary.missing_shares.tolist() == [0, 0, 0]
     assert [len(shares) for shares in summary.level_shares] == [0, 0, 0]
-    assert replace(summary, days=DayCounts.of(np.array([1, 1]))).days.counts == pytest.approx([2])

@@ -66,7 +66,7 @@ def test_a_loaded_model_knows_the_same_records_bit_for_bit(fitted, tmp_path):
     classifier.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
-    assert len(loaded.model.neighbors) == 500
+    assert loaded.model.n_neighbors == 500
     card = zipfile.ZipFile(tmp_path / "model").read(CARD).decode()
     assert "keeps 500 training rows" in card
     why = loaded.explain(X, row=3)

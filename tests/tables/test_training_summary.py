@@ -76,7 +76,6 @@ def test_rows_per_day_are_counted_from_dates_times_and_texts():
         pa.array(times),
         moments_of_text(pa.array([str(day) for day in days]), "when", None),
     ):
-        counted = rows_per_day(column)
-        assert (counted.days.tolist(), counted.counts.tolist()) == ([-1, 19782], [1, 2])
+        assert rows_per_day(column) == 1.5
     for column in (pa.array([1, 2, 2]), pa.array([1.5, 2.0]), pa.array([datetime.time(1, 2)])):
         assert rows_per_day(column) is None

@@ -228,10 +228,9 @@ def run(
                     "allow more."
                 )
             Said.kept = f"jobs that have finished are kept in {output}, and the same command goes on"
-            names = {"model": Path(options.model).name, "table": Path(options.table).name}
             with progress_bar() as bar:
                 task = bar.add_task("jobs", total=len(made.all_jobs))
-                folder.run(made, facts=about, names=names, on_job=lambda done, _: bar.update(task, completed=done))
+                folder.run(made, facts=about, on_job=lambda done, _: bar.update(task, completed=done))
         assert folder.manifest is not None
         found = {name: folder.manifest[name] for name in ("where", "plan", "started", "finished", "result", "files")}
     if options.json:

@@ -303,7 +303,7 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
 
         results = []
         if options.dask is not None:
-            from qmedoid.extras import require_dask
+            from qmedoid.exceptions import require_dask
 
             require_dask("--dask")
             from qmedoid.large.workers import connected, results_by

@@ -193,7 +193,7 @@ def fit_dataset(options: "FitOptions", classifier: Any, data: Dataset) -> tuple[
     if training is not None and data.times is not None:
         from qmedoid.tables.text_kinds import rows_per_day
 
-        training = replace(training, days=rows_per_day(data.times))
+        training = replace(training, rows_per_day=rows_per_day(data.times))
     # The options that were given, for the model card; of the table its name.
     asked = {name: value for name, value in vars(options).items() if value is not None and name not in _OF_THE_CALL}
     asked |= {"table": Path(options.table).name, "roles": roles}

@@ -88,7 +88,7 @@ def _summary(loaded: ModelFile) -> InspectDict:
         "groups": [[model.layout.names[column] for column in group] for group in facts["groups"]],
         "alpha": facts["numbers"].get("alpha"),
         "medoids": [{"class": model.decision.classes[code], "training_row": int(row)} for code, row in medoids],
-        "known_records": len(model.neighbors),
+        "known_records": model.n_neighbors,
         "raw_rows": model.records is not None,
         "row_hashes": 0 if model.seen is None else len(model.seen.hashes),
         "parameters": dict(model.parameters),

@@ -181,9 +181,9 @@ def _notes_of(model: Model, options: "FitOptions", *, in_passes: bool) -> list[s
         notes += report_notes(model, model.metrics["held_out"], seldom=in_passes)
         if options.weight_column is not None or options.class_weight is not None:
             notes.append("figures of held-out rows count each row once, without weights; expected ones are weighted")
-    if len(model.neighbors):
+    if model.n_neighbors:
         notes.append(
-            f"the model keeps {len(model.neighbors):,} training rows as neighbors; with --method {model.method} "
+            f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.method} "
             "--neighbors 0 it keeps none but the medoids"
         )
     return notes

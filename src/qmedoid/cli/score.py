@@ -25,8 +25,7 @@ from qmedoid.cli.options import (
     option,
 )
 from qmedoid.cli.output import Said, note, print_json, progress_bar, reading_bar, tell, tell_cut, tell_top
-from qmedoid.exceptions import ParameterError, QMedoidError, some_of, warn
-from qmedoid.extras import require_dask
+from qmedoid.exceptions import ParameterError, QMedoidError, require_dask, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.model import Model

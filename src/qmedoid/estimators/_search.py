@@ -141,15 +141,6 @@ def make_groups(
     )
 
 
-def _sizes_within(groups: Groups, asked: tuple[int, int] | None) -> tuple[int, ...]:
-    """Subset sizes k, held to the size of the groups; a warning says so where larger ones were asked for."""
-    largest = len(groups.members[0])
-    first, last = (min(size, largest) for size in asked or DEFAULT_SIZES)
-    if asked is not None and last < asked[1]:
-        warn(f"subset_sizes={asked} goes beyond the groups of {largest} columns: ({first}, {last}) was used.")
-    return tuple(range(first, last + 1))
-
-
 def _warn_of_few_rows(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -> None:
     """Warn about tables that can be fitted but leave little to learn from."""
     counts = np.bincount(codes, minlength=len(classes))
@@ -207,7 +198,11 @@ def search_models(
     )
     train, folds = _training_data(estimator, data, validation, settings, rng)
     groups = make_groups(estimator, train.X, train.codes, data.names, quiet=data.is_checked)
-    sizes, passes = _sizes_within(groups, estimator.subset_sizes), estimator.max_passes
+    passes, largest, wanted = estimator.max_passes, len(groups.members[0]), estimator.subset_sizes
+    first, last = (min(size, largest) for size in wanted or DEFAULT_SIZES)
+    if wanted is not None and last < wanted[1]:
+        warn(f"subset_sizes={wanted} goes beyond the groups of {largest} columns: ({first}, {last}) was used.")
+    sizes = tuple(range(first, last + 1))
     options = multiplier_options(estimator.score_weight, train.codes, data.classes)
     report.begin(len(sizes) * passes * len(groups.anchors))
     objective = IncrementalObjective if compiled("search") else RebuildObjective

@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy.special import gammaln
 from sklearn.model_selection import PredefinedSplit
@@ -288,7 +287,15 @@ def fit_encodings(
             encoding = one_hot(category.levels, draft.missing)
         else:
             values, _ = cells.read(given, draft.kind, draft.spelling)
-            encoding = _fit_dates(values, draft.missing) if draft.kind == "date" else fit_number(values, draft.missing)
+            if draft.kind == "date":
+                known = values[~np.isnat(values)]
+                parts = {part: date_part(known, part) for part in DATE_PARTS}
+                # A part that is the same everywhere, as the hour of plain days, says nothing.
+                kept = tuple(part for part in DATE_PARTS if np.ptp(parts[part]) > 0) or ("days",)
+                fills = np.array([np.median(parts[part]) for part in kept])
+                encoding = Dates(kept, fills, indicator=draft.missing)
+            else:
+                encoding = fit_number(values, draft.missing)
         encodings.append(encoding)
         own = encode_column(given, columns[place], encoding) if own is None else own
         outputs += enumerate(own, n_outputs)
@@ -335,15 +342,6 @@ def _fit_plain_numbers(
         filled = np.where(absent, [encoding.fill for encoding in fitted], values) if absent.any() else values
         blocks.append((block, missing, filled, absent.astype(np.float64)))
     return encodings, blocks
-
-
-def _fit_dates(values: npt.NDArray[Any], missing: bool) -> Dates:
-    known = values[~np.isnat(values)]
-    parts = {part: date_part(known, part) for part in DATE_PARTS}
-    # A part that is the same everywhere, as the hour of plain days or the month of clock times, says nothing.
-    kept = tuple(part for part in DATE_PARTS if np.ptp(parts[part]) > 0) or ("days",)
-    fills = np.array([np.median(parts[part]) for part in kept])
-    return Dates(kept, fills, indicator=missing)
 
 
 def _category(given: pa.Array, max_one_hot: int, max_levels: int) -> Category:

@@ -165,10 +165,15 @@ def check_target(y: Any, n_rows: int, *, name: str = "y", table: str = "X") -> n
     """One value for every row of a table; missing ones, and strings among other things, are refused."""
     if y is None:
         raise ValueError(f"A fit requires {name} to be passed, but the target {name} is None.")
-    values: npt.NDArray[Any] = column_or_1d(_plain_integers(y), warn=True)
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if getattr(plain, "kind", "") in ("i", "u", "b") and hasattr(y, "isna") and not y.isna().any():
+        y = y.to_numpy(dtype=plain)  # whole numbers and truth values of pandas' own types
+    values: npt.NDArray[Any] = column_or_1d(y, warn=True)
     if len(values) != n_rows:
         raise DataError(f"{table} has {n_rows} rows and {name} has {len(values)}: pass one value for every row.")
-    missing = _missing_rows(values)
+    missing = np.flatnonzero(np.isnan(values)) if values.dtype.kind == "f" else np.zeros(0, dtype=np.intp)
+    if values.dtype.kind == "O":
+        missing = np.flatnonzero([_is_missing(value) for value in values])
     if len(missing):
         raise DataError(
             f"{name} contains NaN or None, first at row {missing[0]} ({len(missing)} of {n_rows} rows). "
@@ -181,14 +186,6 @@ def check_target(y: Any, n_rows: int, *, name: str = "y", table: str = "X") -> n
             "Make all of them strings, or all of them numbers."
         )
     return values
-
-
-def _plain_integers(y: Any) -> Any:
-    """Whole numbers and truth values of pandas' own types, none missing, as NumPy has them; else y as it is."""
-    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
-    if getattr(plain, "kind", "") not in ("i", "u", "b") or not hasattr(y, "isna") or y.isna().any():
-        return y
-    return y.to_numpy(dtype=plain)
 
 
 def class_codes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], Codes]:
@@ -213,12 +210,6 @@ def known_codes(target: Target, classes: npt.NDArray[Any]) -> Codes:
             f"{classes.tolist()[:5]} of the training rows."
         )
     return codes
-
-
-def _missing_rows(values: npt.NDArray[Any]) -> Codes:
-    if values.dtype.kind == "f":
-        return np.flatnonzero(np.isnan(values))
-    return np.flatnonzero([_is_missing(value) for value in values] if values.dtype.kind == "O" else [])
 
 
 def _is_missing(value: Any) -> bool:

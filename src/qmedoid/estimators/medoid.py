@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, is_collection
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import ProbabilisticClassifier, plain_parameters
 from qmedoid.estimators.inputs import check_target, one_blas_thread
@@ -20,12 +20,10 @@ from qmedoid.estimators.raw_tables import (
     read_rows,
     read_table,
 )
-from qmedoid.estimators.recipes import RECIPES, Recipe, recipe_class
-from qmedoid.estimators.refining import fit_model, recipe_of
+from qmedoid.estimators.recipes import RECIPES, Recipe, fit_model, recipe_class, recipe_of
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.effect import N_BINS, Effect
-from qmedoid.extras import is_collection
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.large.fit import fit_collection, score_collection
 from qmedoid.large.lazy_scoring import takes_collections
@@ -236,18 +234,8 @@ class MedoidClassifier(ProbabilisticClassifier):
     def paper(cls, **changes: Any) -> Self:
         """Method and circuit as printed, but for what the notes list. `changes` override single parameters.
 
-        Notes
-        -----
-        `NearestMedoidClassifier.paper` and `VariationalClassifier.paper` list what is not as printed in each of the
-        two. Together there are also
-
-        - the threshold of two classes. The paper chooses one, and uses 0.3 in its fraud tables: pass
-          ``operating_point="macro_f1"`` or ``0.3``; without, the likelier class is called.
-        - the circuit of more than two classes, which decides between the two nearest classes of a record and reads
-          parity. The paper feeds it the same deltas and reads all classes, but these deltas do not say which classes
-          they compare (algorithms 13 and 17).
-        - when there is a circuit (`refine`), and the columns: the paper has no numbers for the one, and no encoding
-          for the other. Scores become probabilities by a temperature, which changes no decision of the method.
+        `operating_point` is the threshold of two classes: the paper chooses one, ``"macro_f1"``, and uses 0.3 in its
+        fraud tables. The page *What we found in the paper* of the documentation lists what is not as printed.
         """
         printed: dict[str, Any] = {
             "method": NearestMedoidClassifier.paper(),

@@ -30,11 +30,10 @@ from qmedoid.geometry.channels import Channels, DeltaKind
 from qmedoid.geometry.groups import FeatureKind, Groups
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import ScalingKind
-from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.nearest.fit import Selected
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import Selection
-from qmedoid.methods.part import CLOSED_FORM, FittedParts, Scored
+from qmedoid.methods.part import CLOSED_FORM, Calibration, FittedParts, Scored
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs
@@ -193,14 +192,8 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
 
         `changes` override single parameters.
 
-        Notes
-        -----
-        Not as printed: everything is fitted on training rows only, the correlations among them, and equal rows are on
-        one side of a split. Left open by the paper: of several α with the best macro-F1 (algorithm 10), the center of
-        their longest run is taken, and the later of two centers; ``alpha=`` sets another, such as
-        ``alpha_sweep_.grid[alpha_sweep_.scores.argmax()]`` of a first fit, the lowest. The α that the search runs with
-        is 0.9, the middle of those that the paper ends up with. Sizes of groups, numbers of columns searched and passes
-        are those of the default.
+        The page *What we found in the paper* of the documentation lists what is not as printed, such as that everything
+        is fitted on training rows only.
         """
         return cls(**({**PRINTED} | changes))
 

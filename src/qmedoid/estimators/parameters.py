@@ -73,11 +73,9 @@ def class_weights(words: Iterable[str]) -> Constraint:
     return NONE | instance(Mapping, "a dict of class to weight") | choice(words)
 
 
-def _is_scales(value: Any) -> bool:
-    if isinstance(value, Real):
-        return POSITIVE.allows(value)
-    several = list(value) if isinstance(value, tuple | list) or getattr(value, "ndim", None) == 1 else []
-    return len(several) > 0 and all(map(POSITIVE.allows, several))
+def _are_positive(value: Any) -> bool:
+    is_row = isinstance(value, tuple | list) or getattr(value, "ndim", None) == 1
+    return (len(value) > 0 and all(map(POSITIVE.allows, value))) if is_row else POSITIVE.allows(value)
 
 
 def _are(value: Any, *items: Constraint) -> bool:
@@ -100,7 +98,7 @@ POSITIVE = number("a number above 0", lambda value: 0 < value < math.inf)
 NOT_NEGATIVE = number("a number >= 0", lambda value: 0 <= value < math.inf)
 SCALES = Constraint(
     "'learned', a number above 0, or one for every feature",
-    lambda value: value == "learned" if isinstance(value, str) else _is_scales(value),
+    lambda value: value == "learned" if isinstance(value, str) else _are_positive(value),
 )
 GAINS = Constraint(
     "four numbers (a, c, alpha, gamma), the first two above 0, the others >= 0",

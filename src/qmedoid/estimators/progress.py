@@ -1,7 +1,6 @@
 """A bar in the terminal for fits that train circuits."""
 
 import multiprocessing
-import os
 import sys
 import threading
 from typing import Any
@@ -52,17 +51,24 @@ class TrainingProgress:
 
     def setup(self, estimator: Any, context: CallbackContext) -> None:  # noqa: ARG002
         """Begin a display, if there is a terminal and no other display."""
-        console = self._terminal()
+        console = self.console
+        if console is None and sys.stderr is not None and sys.stderr.isatty():
+            console = Console(stderr=True)
+        is_shown = console is not None and console.is_terminal and multiprocessing.parent_process() is None
         with _lock:
-            if console is not None and not _displays:
-                _displays[context.root_uuid] = _Display(console)
+            if is_shown and not _displays:
+                _displays[context.root_uuid] = display = _Bars(console)
+                display.start()
 
     def on_fit_task_begin(self, estimator: Any, context: CallbackContext) -> None:  # noqa: ARG002
         """Add a bar for a task that has parts."""
-        display = _display_of(context)
+        display = _displays.get(context.root_uuid)
         if display is not None and context.max_subtasks != 0:
-            title = context.estimator_name if context.task_name == "fit" else context.task_name
-            display.begin(_key(context), title, context.max_subtasks)
+            key, title = _key(context), context.estimator_name if context.task_name == "fit" else context.task_name
+            with _lock:
+                display.of_task[key] = display.add_task(
+                    "  " * (len(key) - 1) + title, total=context.max_subtasks, detail=""
+                )
 
     def on_fit_task_end(
         self,
@@ -72,79 +78,50 @@ class TrainingProgress:
         metadata: dict[str, Any] | None = None,
     ) -> None:
         """Advance the bar of the task this one is part of."""
-        display = _display_of(context)
-        if display is not None:
-            display.end(_key(context), metadata or {})
+        display, key = _displays.get(context.root_uuid), _key(context)
+        if display is None:
+            return
+        with _lock:
+            own, above = display.of_task.get(key), display.of_task.get(key[:-1])
+            if own is not None and len(key) > 1:
+                display.remove_task(display.of_task.pop(key))
+                display.losses.pop(key, None)
+            elif own is not None:
+                # A fit that settled early did fewer parts than there might have been.
+                display.update(own, total=1, completed=1)
+            if above is not None:
+                display.advance(above)
+            if above is not None and metadata is not None and "loss" in metadata:
+                loss = float(metadata["loss"])
+                smoothed = _SMOOTHING * display.losses.get(key[:-1], loss) + (1.0 - _SMOOTHING) * loss
+                display.losses[key[:-1]] = smoothed
+                display.update(above, detail=f"step {metadata['step']} of {metadata['steps']}, loss {smoothed:.4f}")
 
     def teardown(self, estimator: Any, context: CallbackContext) -> None:  # noqa: ARG002
         """End the display, however the fit ended."""
         with _lock:
             display = _displays.pop(context.root_uuid, None)
-        if display is not None and display.process == os.getpid():
-            display.progress.stop()
-
-    def _terminal(self) -> Console | None:
-        if multiprocessing.parent_process() is not None:
-            return None
-        if self.console is not None:
-            return self.console if self.console.is_terminal else None
-        return Console(stderr=True) if sys.stderr is not None and sys.stderr.isatty() else None
+        if display is not None:
+            display.stop()
 
 
-class _Display:
+class _Bars(Progress):
     """Bars by the path of their tasks; those below the first disappear when their task ends."""
 
-    def __init__(self, console: Console) -> None:
-        self.process = os.getpid()
-        self._lock = threading.Lock()
-        self._bars: dict[Key, TaskID] = {}
-        self._losses: dict[Key, float] = {}
-        # Standard output keeps to itself, as it may go to a file.
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("{task.fields[detail]}"),
-            # It moves on where a step takes long.
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            redirect_stdout=False,
-        )
-        self.progress.start()
-
-    def begin(self, key: Key, title: str, parts: int | None) -> None:
-        with self._lock:
-            self._bars[key] = self.progress.add_task("  " * (len(key) - 1) + title, total=parts, detail="")
-
-    def end(self, key: Key, metadata: dict[str, Any]) -> None:
-        with self._lock:
-            own, above = self._bars.get(key), self._bars.get(key[:-1])
-            if own is not None and len(key) > 1:
-                self.progress.remove_task(self._bars.pop(key))
-                self._losses.pop(key, None)
-            elif own is not None:
-                # A fit that settled early did fewer parts than there might have been.
-                self.progress.update(own, total=1, completed=1)
-            if above is not None:
-                self.progress.advance(above)
-            if above is not None and "loss" in metadata:
-                loss = float(metadata["loss"])
-                smoothed = _SMOOTHING * self._losses.get(key[:-1], loss) + (1.0 - _SMOOTHING) * loss
-                self._losses[key[:-1]] = smoothed
-                step = f"step {metadata['step']} of {metadata['steps']}, " if "steps" in metadata else ""
-                self.progress.update(above, detail=f"{step}loss {smoothed:.4f}")
+    def __init__(self, console: Console | None) -> None:
+        # It moves on where a step takes long. Standard output keeps to itself, as it may go to a file.
+        super().__init__(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn("{task.fields[detail]}"), TimeElapsedColumn(), TimeRemainingColumn(),
+            console=console, redirect_stdout=False,
+        )  # fmt: skip
+        self.of_task = dict[Key, TaskID]()
+        self.losses = dict[Key, float]()
 
 
 # Displays live here and not on the callback, which travels to worker processes.
-_displays: dict[UUID, _Display] = {}
+_displays: dict[UUID, _Bars] = {}
 _lock = threading.Lock()
-
-
-def _display_of(context: CallbackContext) -> _Display | None:
-    """The display of a task's fit, if it is this process's own and not one that a fork brought along."""
-    display = _displays.get(context.root_uuid)
-    return display if display is not None and display.process == os.getpid() else None
 
 
 def _key(context: CallbackContext) -> Key:

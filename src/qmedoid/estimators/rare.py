@@ -12,13 +12,11 @@ from qmedoid.estimators.recipes import MethodClassifier
 from qmedoid.estimators.time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
-from qmedoid.methods.calibration import CalibrationKind
+from qmedoid.methods.calibration import CalibrationKind, fit_sum
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.part import FittedParts, Scored
-from qmedoid.methods.rare.fit import FittedRare, fit_rare
-from qmedoid.methods.rare.prototypes import RareSettings
-from qmedoid.methods.weights import fit_sum
+from qmedoid.methods.rare.fit import FittedRare, RareSettings, fit_rare
 from qmedoid.model.refinement import CircuitInputs
 
 # Progress when the prototypes are fitted.

@@ -44,7 +44,7 @@ from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
 from qmedoid.tables.kinds import IDENTIFIERS
-from qmedoid.tables.roles import Role, check_missing, check_roles
+from qmedoid.tables.roles import check_missing, check_roles
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
 if TYPE_CHECKING:
@@ -114,10 +114,20 @@ def dataset_of(estimator: Any, X: Any, y: Any, groups: Any = None, sample_weight
         table, labels, weights = table.take(pa.array(rows)), labels[rows], weights[rows]
         together = None if together is None else together[rows]
     classes, codes = class_codes(labels, len(rows))
-    names = table.column_names
+    names, ignore = table.column_names, estimator.ignore
+    if isinstance(ignore, str):
+        raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {ignore!r}: wrap it in [].")
+    ignored = list(ignore or ())
+    unknown = [column for column in ignored if column not in names]
+    if unknown:
+        raise ParameterError(
+            f"'ignore' names {unknown[0]!r}, which is not a column.{did_you_mean(unknown[0], names)} The columns are "
+            f"{names[:20]}."
+        )
+    check_roles(("The 'roles' parameter", estimator.roles), names=names, target=name)
     settings = DatasetSettings(
         target=name,
-        roles=given_roles(estimator.roles, estimator.ignore, names, name),
+        roles=check_roles(("'roles'", estimator.roles), ("'ignore'", dict.fromkeys(ignored, "ignore"))),
         decimal=estimator.decimal,
         date_order=estimator.date_order,
         missing=check_missing("The 'missing' parameter", estimator.missing, names=names, target=name),
@@ -142,21 +152,6 @@ def held_out_rows(estimator: Any, X: Any, y: Any, name: str = "val") -> tuple[pa
     labels = check_target(y, table.num_rows, name=f"y_{name}", table=f"X_{name}")
     classes, codes = np.unique(labels, return_inverse=True)
     return table, Target(None, classes, codes.astype(np.intp))
-
-
-def given_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | None) -> dict[str, Role]:
-    """The roles of columns, those to be ignored among them; names and contradictions are checked."""
-    if isinstance(ignore, str):
-        raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {ignore!r}: wrap it in [].")
-    ignored = list(ignore or ())
-    unknown = [name for name in ignored if name not in columns]
-    if unknown:
-        raise ParameterError(
-            f"'ignore' names {unknown[0]!r}, which is not a column.{did_you_mean(unknown[0], columns)} The columns are "
-            f"{list(columns)[:20]}."
-        )
-    check_roles(("The 'roles' parameter", roles), names=columns, target=target)
-    return check_roles(("'roles'", roles), ("'ignore'", dict.fromkeys(ignored, "ignore")))
 
 
 def left_out_note(name: str, why: str) -> str:

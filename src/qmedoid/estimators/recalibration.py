@@ -14,7 +14,7 @@ from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of, row_groups
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.calibration import CalibrationKind, fit_calibration
-from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Calibration
 from qmedoid.metrics.intervals import Interval
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Decisions, Model
@@ -184,7 +184,14 @@ def recalibrated(saved: SavedModel, tally: LabeledTally, operating_point: Any) -
     asked_rule(point, labels)
     rows, left_out, notes = _new_rows(model, tally)
     groups = row_groups(rows.cells, rows.codes)
-    _check_enough(model, rows.codes, groups)
+    draws = rows.codes if groups is None else np.unique(groups * len(labels) + rows.codes) % len(labels)
+    counts = np.bincount(draws, minlength=len(labels))
+    if counts.min() < LEAST_ROWS:
+        found = [f"{label!r} has {count:,}" for label, count in zip(labels, counts, strict=True)]
+        raise DataError(
+            f"Recalibration needs {LEAST_ROWS} different new rows of every class: {some_of(found, 10)}. Label more "
+            "rows, or, if only class frequencies have changed, score with --prevalence (prior_shift)."
+        )
     kind: CalibrationKind = "curve" if len(model.calibration.knots) else "logistic"
     calibration, chosen, curve = _fitted(rows, point, labels, kind, groups)
     figures, losses = list[RecalibrationFiguresDict](), list[Array]()
@@ -203,9 +210,9 @@ def recalibrated(saved: SavedModel, tally: LabeledTally, operating_point: Any) -
         warn(note)
     priors = np.bincount(rows.codes, minlength=len(labels)) / len(rows.codes)
     new = model.recalibrated(calibration, replace(chosen, priors=priors), curve)
-    found = {"rows": len(rows.codes), "left_out": left_out, "before": before, "after": after}
+    shown = {"rows": len(rows.codes), "left_out": left_out, "before": before, "after": after}
     # What the fit showed is about other probabilities.
-    metrics = {"recalibration": found, "parent": model.metrics.get("parent", dict(model.metrics))}
+    metrics = {"recalibration": shown, "parent": model.metrics.get("parent", dict(model.metrics))}
     made = SavedModel(replace(new, metrics=metrics, parent=saved.sha256 or model.parent), versions=saved.versions)
     # Rows of one group are one draw.
     by_draw = draws_per_row(groups) * group_sums(losses[0] - losses[1], groups)
@@ -245,19 +252,6 @@ def _new_rows(model: Model, tally: LabeledTally) -> tuple[LabeledRows, Recalibra
     if count:
         notes.append(f"{count:,} rows were in the fit, and are left out")
     return rows.take(~known), left_out, notes
-
-
-def _check_enough(model: Model, codes: Codes, groups: Codes | None) -> None:
-    """Refuse rows that are too few of some class."""
-    n_classes = len(model.decision.classes)
-    draws = codes if groups is None else np.unique(groups * n_classes + codes) % n_classes
-    counts = np.bincount(draws, minlength=n_classes)
-    if counts.min() < LEAST_ROWS:
-        found = [f"{label!r} has {count:,}" for label, count in zip(model.decision.classes, counts, strict=True)]
-        raise DataError(
-            f"Recalibration needs {LEAST_ROWS} different new rows of every class: {some_of(found, 10)}. Label more "
-            "rows, or, if only class frequencies have changed, score with --prevalence (prior_shift)."
-        )
 
 
 def _same_point(model: Model) -> Any:

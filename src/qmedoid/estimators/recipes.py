@@ -3,30 +3,35 @@
 fit the parts on all rows and in folds → calibrate on the out-of-fold scores → (circuit, see `refining`) → decision
 """
 
+import functools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
-from sklearn.callback import with_callbacks
+from sklearn.base import clone
+from sklearn.callback import CallbackContext, with_callbacks
 from sklearn.utils import check_random_state
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import ProbabilisticClassifier
-from qmedoid.estimators.folds import TrainingTable, in_own_order, ordered_table
+from qmedoid.estimators.folds import Splits, TrainingTable, in_own_order, ordered_table
 from qmedoid.estimators.inputs import one_blas_thread, refuse_factors
-from qmedoid.estimators.time_limit import FitReport, Progress
+from qmedoid.estimators.time_limit import FitReport, Progress, is_time_for
+from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
-from qmedoid.geometry.row_groups import part_of
+from qmedoid.geometry.row_groups import first_rows, part_of
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind, fit_calibration
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import FittedParts, Scored
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.part import Calibration, FittedParts, OutOfFold, Scored
+from qmedoid.methods.variational.training import out_of_fold_score
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs, Refinement
 from qmedoid.schema import renumbered
+
+if TYPE_CHECKING:
+    from qmedoid.estimators.medoid import MedoidClassifier
 
 RECIPES = {
     "rare": "qmedoid.estimators.rare:RareEventClassifier",
@@ -221,3 +226,75 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
 
 def _part_of(progress: Progress, number: int, n_fits: int) -> Progress:
     return lambda done: progress((number + done) / n_fits)
+
+
+def fit_model(
+    owner: "MedoidClassifier", data: TrainingTable, splits: Splits | None, context: CallbackContext
+) -> tuple[Any, list[Fit], Array]:
+    """Fit the parts of a `MedoidClassifier`, calibrate them, and train circuits where `refine` says so.
+
+    With `splits`, a list of one (training rows, validation rows), they are calibrated on these instead of in folds.
+    Returns the recipe, its fits, the best first, and their quality on held-out rows.
+    """
+    from qmedoid.estimators.refining import make_refiner
+
+    draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
+    counts = np.bincount(draws, minlength=len(data.classes)) if data.totals is None else data.totals
+    recipe = _prepared(owner, counts, splits)
+    recipe.check_factors(data)
+    policy = owner.refine
+    if policy == "auto":
+        is_refined = recipe.refines and is_large_and_rare(counts) and data.weights is None
+        policy = "always" if is_refined else "never"
+    elif data.weights is not None and policy != "never":
+        refuse_factors(data.weights, "A circuit that refines decisions")
+    refiner = None
+    if policy != "never" or owner.variational is not None:
+        refiner = make_refiner(owner, context, recipe, policy, data, splits)
+    report = FitReport(owner, functools.partial(context.subcontext, recipe.method_name))
+    kind = recipe.calibration_kind(owner.calibration)
+    fits = [calibrated(fitted, kind, data) for fitted in recipe.fit_parts(data, report)]
+    report.end()
+    refined = fits
+    if refiner is not None and policy != "never" and is_time_for("the circuit"):
+        refined = [refiner.fit(fit) for fit in fits]
+    metric = owner.operating_point if isinstance(owner.operating_point, str) else None
+    # A circuit that was stopped before it had out-of-fold scores is as good as the parts alone.
+    held_out = [after.held_out or before.held_out for after, before in zip(refined, fits, strict=True)]
+    scores = np.array([out_of_fold_score(one, data.codes, metric) for one in held_out if one is not None])
+    if any(fit.circuit is not None for fit in refined):
+        # A circuit may do more for the second candidate than for the first.
+        order = np.argsort(-scores, kind="stable")
+        refined, scores = [refined[place] for place in order], scores[order]
+    return recipe, refined, scores
+
+
+def recipe_of(method: Any, counts: Codes) -> Any:
+    """A copy of the estimator of a method that was given, or that of its name for these rows per class."""
+    if not isinstance(method, str):
+        return clone(method)
+    if method == "auto":
+        method = next(name for name in RECIPES if recipe_class(name).suits(counts))
+    return recipe_class(method)()
+
+
+def _prepared(owner: "MedoidClassifier", counts: Codes, splits: Splits | None) -> Any:
+    """The recipe with a seed and the folds; its parameters, and those of the circuit, are checked."""
+    recipe = recipe_of(owner.method, counts)
+    allowed.check_parameters(type(recipe).__name__, recipe.get_params(deep=False), recipe._constraints)
+    for part in (recipe, owner.variational):
+        if getattr(part, "operating_point", None) is not None:
+            raise ParameterError(
+                "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
+                f"operating_point=None to its {type(part).__name__}."
+            )
+    if isinstance(recipe, MethodClassifier) and getattr(recipe, "class_weight", None) is not None:
+        raise ParameterError(
+            "The weights of the classes belong to the MedoidClassifier: pass class_weight= to it, and "
+            f"class_weight=None to its {type(recipe).__name__}."
+        )
+    if splits is not None:
+        recipe.set_params(cv=splits, refit=False)
+    if recipe.random_state is None:
+        recipe.set_params(random_state=int(check_random_state(owner.random_state).randint(2**31)))
+    return recipe

@@ -1,9 +1,8 @@
-"""The fit of a `MedoidClassifier`: parts, calibration, and a circuit that refines the scores (algorithm 20)."""
+"""The circuit that refines the scores of a `MedoidClassifier`: how it is trained (algorithm 20)."""
 
-import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
@@ -14,25 +13,18 @@ from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
 from qmedoid.estimators.folds import Splits, TrainingTable, splits_of_part
-from qmedoid.estimators.inputs import loss_weights, refuse_factors
+from qmedoid.estimators.inputs import loss_weights
 from qmedoid.estimators.recipes import (
-    RECIPES,
     Fit,
-    MethodClassifier,
     Recipe,
-    calibrated,
-    is_large_and_rare,
-    recipe_class,
 )
-from qmedoid.estimators.time_limit import FitReport, is_time_for
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.geometry.channels import DeltaKind, class_channels
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.geometry.row_groups import first_rows, part_of
+from qmedoid.geometry.row_groups import part_of
 from qmedoid.kernels.ties import tolerance
-from qmedoid.methods.part import FittedParts, KeptRows, Scored, medoid_part
-from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
+from qmedoid.methods.part import FittedParts, KeptRows, OutOfFold, Scored, medoid_part
 from qmedoid.methods.variational.training import TrainingData
 from qmedoid.model.refinement import (
     CircuitInputs,
@@ -50,76 +42,6 @@ if TYPE_CHECKING:
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
 _BLOCK_ROWS = 4096
-
-
-def fit_model(
-    owner: "MedoidClassifier", data: TrainingTable, splits: Splits | None, context: CallbackContext
-) -> tuple[Any, list[Fit], Array]:
-    """Fit the parts of a `MedoidClassifier`, calibrate them, and train circuits where `refine` says so.
-
-    With `splits`, a list of one (training rows, validation rows), they are calibrated on these instead of in folds.
-    Returns the recipe, its fits, the best first, and their quality on held-out rows.
-    """
-    draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
-    counts = np.bincount(draws, minlength=len(data.classes)) if data.totals is None else data.totals
-    recipe = _prepared(owner, counts, splits)
-    recipe.check_factors(data)
-    policy = owner.refine
-    if policy == "auto":
-        is_refined = recipe.refines and is_large_and_rare(counts) and data.weights is None
-        policy = "always" if is_refined else "never"
-    elif data.weights is not None and policy != "never":
-        refuse_factors(data.weights, "A circuit that refines decisions")
-    refiner = None
-    if policy != "never" or owner.variational is not None:
-        refiner = _refiner(owner, context, recipe, policy, data, splits)
-    report = FitReport(owner, functools.partial(context.subcontext, recipe.method_name))
-    kind = recipe.calibration_kind(owner.calibration)
-    fits = [calibrated(fitted, kind, data) for fitted in recipe.fit_parts(data, report)]
-    report.end()
-    refined = fits
-    if refiner is not None and policy != "never" and is_time_for("the circuit"):
-        refined = [refiner.fit(fit) for fit in fits]
-    metric = owner.operating_point if isinstance(owner.operating_point, str) else None
-    # A circuit that was stopped before it had out-of-fold scores is as good as the parts alone.
-    held_out = [after.held_out or before.held_out for after, before in zip(refined, fits, strict=True)]
-    scores = np.array([out_of_fold_score(one, data.codes, metric) for one in held_out if one is not None])
-    if any(fit.circuit is not None for fit in refined):
-        # A circuit may do more for the second candidate than for the first.
-        order = np.argsort(-scores, kind="stable")
-        refined, scores = [refined[place] for place in order], scores[order]
-    return recipe, refined, scores
-
-
-def recipe_of(method: Any, counts: Codes) -> Any:
-    """A copy of the estimator of a method that was given, or that of its name for these rows per class."""
-    if not isinstance(method, str):
-        return clone(method)
-    if method == "auto":
-        method = next(name for name in RECIPES if recipe_class(name).suits(counts))
-    return recipe_class(method)()
-
-
-def _prepared(owner: "MedoidClassifier", counts: Codes, splits: Splits | None) -> Any:
-    """The recipe with a seed and the folds; its parameters, and those of the circuit, are checked."""
-    recipe = recipe_of(owner.method, counts)
-    allowed.check_parameters(type(recipe).__name__, recipe.get_params(deep=False), recipe._constraints)
-    for part in (recipe, owner.variational):
-        if getattr(part, "operating_point", None) is not None:
-            raise ParameterError(
-                "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
-                f"operating_point=None to its {type(part).__name__}."
-            )
-    if isinstance(recipe, MethodClassifier) and getattr(recipe, "class_weight", None) is not None:
-        raise ParameterError(
-            "The weights of the classes belong to the MedoidClassifier: pass class_weight= to it, and "
-            f"class_weight=None to its {type(recipe).__name__}."
-        )
-    if splits is not None:
-        recipe.set_params(cv=splits, refit=False)
-    if recipe.random_state is None:
-        recipe.set_params(random_state=int(check_random_state(owner.random_state).randint(2**31)))
-    return recipe
 
 
 @dataclass(frozen=True)
@@ -180,7 +102,7 @@ class Refiner:
         return fit._replace(refinement=refinement, circuit=circuit, held_out=held_out)
 
 
-def _refiner(
+def make_refiner(
     owner: "MedoidClassifier",
     context: CallbackContext,
     recipe: Recipe,
@@ -209,22 +131,17 @@ def _refiner(
     inputs, n_own = recipe.circuit_inputs(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
     residual = recipe.corrects_scores if owner.residual == "auto" else bool(owner.residual)
     if policy != "never":
-        _check_circuit(settings, inputs, inputs.n_features(n_classes, n_own), n_classes)
+        between_two = inputs.decides_between_two(n_classes)
+        if between_two and settings.class_weight is not None:
+            raise ParameterError(
+                "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
+                "its VariationalClassifier, or deltas='pairs'."
+            )
+        for circuit in grid_candidates(settings)[1]:
+            circuit.network(inputs.n_features(n_classes, n_own), 2 if between_two else n_classes)
+        if settings.checkpoint is not None:
+            CheckpointFolder(Path(settings.checkpoint))
     return Refiner(owner, context, settings, policy, inputs, residual, data, entropy)
-
-
-def _check_circuit(settings: VariationalClassifier, inputs: CircuitInputs, n_inputs: int, n_classes: int) -> None:
-    """Raise for circuits that cannot take their inputs, or a folder that cannot be used."""
-    between_two = inputs.decides_between_two(n_classes)
-    if between_two and settings.class_weight is not None:
-        raise ParameterError(
-            "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
-            "its VariationalClassifier, or deltas='pairs'."
-        )
-    for circuit in grid_candidates(settings)[1]:
-        circuit.network(n_inputs, 2 if between_two else n_classes)
-    if settings.checkpoint is not None:
-        CheckpointFolder(Path(settings.checkpoint))
 
 
 def training_data(

@@ -14,14 +14,13 @@ from qmedoid.estimators.parameters import FLAG, Constraint
 from qmedoid.estimators.time_limit import Progress, is_time_for, part_in_time
 from qmedoid.geometry.groups import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
-from qmedoid.methods.calibration import CalibrationKind
+from qmedoid.methods.calibration import CalibrationKind, fit_sum
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.neighbors.fit import MOST_ROWS, fit_neighbors
 from qmedoid.methods.part import FittedParts, Part, Scored
-from qmedoid.methods.weights import fit_sum
 
 # Progress when the evidence and the comparisons are fitted.
 _EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7

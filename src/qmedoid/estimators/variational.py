@@ -16,13 +16,11 @@ from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_threa
 from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import CLOSED_FORM
+from qmedoid.methods.part import CLOSED_FORM, Calibration, OutOfFold
 from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.methods.variational.model import ExpectationFunction, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind
-from qmedoid.methods.variational.selection import OutOfFold, Selection
-from qmedoid.methods.variational.training import Optimizer, Sampling, Trained, TrainingData
+from qmedoid.methods.variational.training import Optimizer, Sampling, Selection, Trained, TrainingData
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import asked_rule, probability
@@ -197,23 +195,8 @@ class VariationalClassifier(ProbabilisticClassifier):
     def paper(cls, **changes: Any) -> Self:
         """The classifier as printed, but for what the notes list: angles to ±π, fixed scales, SPSA, the last weights.
 
-        Two classes are read by parity, more by basis states. `changes` override single parameters.
-
-        Notes
-        -----
-        Printed are the procedures, not their numbers: 1,000 steps of 256 rows, the clip at 3, the gains of SPSA, its
-        longest gradient of 1 and 3 repetitions are ours, and there is no grid unless one is given. Not as printed are
-
-        - the threshold (algorithm 16). The paper chooses one from a grid on every fold, scores the fold there, and does
-          not say which is kept. Here one of any value is chosen on the out-of-fold predictions of all folds together;
-          a point of `grid` is scored on each fold at the threshold that the other folds choose, and over all folds at
-          once. Equal rows are in one fold.
-        - the early stop (algorithm 18), which is off. That is the printed procedure with a patience of at least
-          `n_steps`; the paper has no number. `patience` and `tolerance` are its p and δ.
-        - the decision among more than two classes (algorithm 16), which is the likeliest class in the paper. The
-          operating point ``"macro_f1"`` adds biases of the classes: ``operating_point=None`` is as printed.
-        - the metrics of a saved circuit (algorithm 19), which are of validation and test rows in the paper. A fit sees
-          no test rows: the file has the loss on all training rows, the threshold, and metrics of out-of-fold rows.
+        Two classes are read by parity, more by basis states. `changes` override single parameters. The page *What we
+        found in the paper* of the documentation lists what is not as printed; numbers of the procedures are ours.
         """
         printed: dict[str, Any] = {
             "readout": "printed",
@@ -245,7 +228,13 @@ class VariationalClassifier(ProbabilisticClassifier):
         table, codes, weighted = self._checked(X, y, sample_weight)
         refuse_factors(weighted.factors, "VariationalClassifier")
         rows = ordered_table(self, table, codes, self.classes_, groups, weighted)
-        warn_constant(rows.X, rows.names)
+        scaled = rows.X * column_powers(rows.X)  # so that the squares of tiny values do not vanish
+        constant = is_constant(scaled.mean(axis=0), scaled.var(axis=0), len(scaled))
+        if constant.all():
+            warn("Every feature is constant: nothing can be learned but how frequent the classes are.")
+        else:
+            for column in np.flatnonzero(constant):
+                warn(f"Feature {column_label(int(column), rows.names)} is constant: its qubit is turned by nothing.")
         data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
         rule, _ = asked_rule(self.operating_point, self.classes_.tolist())
@@ -342,14 +331,3 @@ def _figures(decision: Decision, found: OutOfFold, codes: Codes) -> dict[str, An
         "macro_f1": metrics.macro_f1,
         "confusion": confusion.astype(int).tolist(),
     }
-
-
-def warn_constant(features: Array, names: Any) -> None:
-    """Warn about features that say nothing because all rows agree."""
-    scaled = features * column_powers(features)  # so that the squares of tiny values do not vanish
-    constant = is_constant(scaled.mean(axis=0), scaled.var(axis=0), len(features))
-    if constant.all():
-        warn("Every feature is constant: nothing can be learned but how frequent the classes are.")
-    else:
-        for column in np.flatnonzero(constant):
-            warn(f"Feature {column_label(int(column), names)} is constant: its qubit is turned by nothing.")

@@ -119,7 +119,6 @@ class SimilarRowDict(OfAnyClassDict):
     training_row: NotRequired[Annotated[int, "Row of the training table, from 0."]]
     row: NotRequired[Annotated[int, "Row of the known table, from 0."]]
     difference: Annotated[float | None, "Mean difference, 0 to 1; null if the model holds no cells."]
-    is_equal: Annotated[bool, "Whether it is the same in every column."]
     same: Annotated[list[ComparedCellsDict], "Columns with the same cell, of those that contribute most."]
     close: Annotated[list[ComparedCellsDict], "Columns with a number or date close by."]
     differs: Annotated[list[ComparedCellsDict], "Columns with another cell."]

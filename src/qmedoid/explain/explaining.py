@@ -197,10 +197,9 @@ class SimilarRows:
             made: dict[str, Any] = {
                 key: row[key] for key in ("class", "training_row", "row", "difference") if key in row
             }
-            made |= {"is_equal": False, "same": [], "close": [], "differs": []}
+            made |= {"same": [], "close": [], "differs": []}
             if row["difference"] is not None:
                 cells, columns = row["record"], self._encoded([row["record"]])
-                made["is_equal"] = all(_alike(cells.get(name), own.get(name)) for name in contract.names)
                 for name in [column["name"] for column in report["columns"][:N_DECIDING]]:
                     place = contract.names.index(name)
                     if place in self._used:
@@ -297,7 +296,7 @@ def explain_record(model: Model, record: pa.Table, issues: Issues) -> dict[str, 
         "start": why.start,
         "threshold": None,
         "is_alert": None,
-        "decided_by": model.deciders[int(why.by_circuit)],
+        "decided_by": "circuit" if why.by_circuit else model.method,
         "record": cells,
         "columns": _largest_first(columns_added),
         "medoids": _medoids(model, why, (winner, other)),

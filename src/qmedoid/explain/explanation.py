@@ -11,17 +11,7 @@ from markupsafe import Markup
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ParameterError
-from qmedoid.explain.documents import (
-    ContributingRowDict,
-    ContributionDict,
-    ExplainDict,
-    FlipDict,
-    GroupContributionDict,
-    NearestMedoidDict,
-    RestDict,
-    RowTotalDict,
-    SimilarRowDict,
-)
+from qmedoid.explain import documents
 from qmedoid.explain.flips import nearest_flips
 from qmedoid.explain.sentences import in_words, term_text
 from qmedoid.markup import charts
@@ -42,7 +32,7 @@ DIGITS = 3
 _PROBABILITIES = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 
 Made = Mapping[str, Any]
-Part = TypeVar("Part", ContributionDict, GroupContributionDict, ContributingRowDict, RowTotalDict)
+Part = TypeVar("Part", bound=Mapping[str, Any])
 
 
 class Explanation(Mapping[str, Any]):
@@ -108,9 +98,9 @@ class Explanation(Mapping[str, Any]):
         return len(self._report)
 
     @property
-    def flips(self) -> list[FlipDict]:
+    def flips(self) -> list[documents.FlipDict]:
         """The smallest changes that lead to another class, the smallest first."""
-        return cast("list[FlipDict]", self._words["flips"])
+        return cast("list[documents.FlipDict]", self._words["flips"])
 
     @cached_property
     def _words(self) -> dict[str, Any]:
@@ -122,11 +112,11 @@ class Explanation(Mapping[str, Any]):
         return cast("tuple[str, ...]", self._words["sentences"])
 
     @property
-    def similar(self) -> list[SimilarRowDict]:
+    def similar(self) -> list[documents.SimilarRowDict]:
         """The most similar row of either class by the columns that decide, that of the predicted class first."""
-        return cast("list[SimilarRowDict]", self._words["similar"])
+        return cast("list[documents.SimilarRowDict]", self._words["similar"])
 
-    def to_dict(self, top: int | None = None) -> ExplainDict:
+    def to_dict(self, top: int | None = None) -> documents.ExplainDict:
         """The explanation as plain values, fit for JSON.
 
         Parameters
@@ -162,10 +152,10 @@ class Explanation(Mapping[str, Any]):
             "model": {"sha256": self._sha256, "qmedoid": __version__},
             "time": self._time.isoformat(),
         }
-        return cast("ExplainDict", made)
+        return cast("documents.ExplainDict", made)
 
     @cached_property
-    def _rows(self) -> list[RowTotalDict] | None:
+    def _rows(self) -> list[documents.RowTotalDict] | None:
         """Contributions by training row, over all groups; None where groups are not made of rows."""
         totals: dict[tuple[int, Any], float] = {}
         for group in self._report["groups"]:
@@ -174,23 +164,21 @@ class Explanation(Mapping[str, Any]):
             for one in group["records"]:
                 key = one["training_row"], one["class"]
                 totals[key] = totals.get(key, 0.0) + one["contribution"]
-        parts: list[RowTotalDict] = [
+        parts: list[documents.RowTotalDict] = [
             {"training_row": row, "class": label, "contribution": one} for (row, label), one in totals.items()
         ]
         return sorted(parts, key=lambda part: (-abs(part["contribution"]), part["training_row"]))
 
-    def _medoids(self, most: int | None, shown: Mapping[str, Any]) -> list[NearestMedoidDict]:
-        """The nearest medoids of the first classes and the nearest of all, with the cells that are shown.
+    def _medoids(self, most: int | None, shown: Mapping[str, Any]) -> list[documents.NearestMedoidDict]:
+        """The nearest medoids of the first classes, with the cells that are shown.
 
         ``"differs"`` are the columns in which their cells are not those of the record.
         """
-        medoids: list[dict[str, Any]] = self._report["medoids"]
-        nearest, made = min(medoids, key=lambda one: float(one["distance"])), list[NearestMedoidDict]()
-        for place, one in enumerate(medoids):
-            if not most or place < N_MEDOIDS or one is nearest:
-                cells = None if one["record"] is None else {name: one["record"].get(name) for name in shown}
-                differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
-                made.append(cast("NearestMedoidDict", {**one, "record": cells, "differs": differs}))
+        made = list[Any]()
+        for one in self._report["medoids"][: N_MEDOIDS if most else None]:
+            cells = None if one["record"] is None else {name: one["record"].get(name) for name in shown}
+            differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
+            made.append({**one, "record": cells, "differs": differs})
         return made
 
     def to_svg(self) -> str:
@@ -210,7 +198,7 @@ class Explanation(Mapping[str, Any]):
         return "\n".join(self.sentences)
 
 
-def _listed(parts: list[Part], most: int | None) -> tuple[list[Part], RestDict]:
+def _listed(parts: list[Part], most: int | None) -> tuple[list[Part], documents.RestDict]:
     """The first parts, and the count and sum of the rest."""
     rest = [] if most is None else parts[most:]
     added = math.fsum(part["contribution"] for part in rest)

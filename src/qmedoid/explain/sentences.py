@@ -111,8 +111,6 @@ def _similar_text(similar: Part, report: Part) -> str:
     if similar["difference"] is None:
         row += ", by distance: the model keeps no cells of training rows"
     of_class = "row of no known class" if similar["class"] is None else f"known {_class(report, similar['class'])}"
-    if similar.get("is_equal"):
-        return f"Most similar {of_class}: {row} — the same in every column."
     texts = {
         "same": [_with_cell(one) for one in similar["same"]],
         "close:": [f"{_with_cell(one)} ({cell_text(one['own'])})" for one in similar["close"]],

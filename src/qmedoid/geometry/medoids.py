@@ -73,9 +73,8 @@ def sampled_class_medoids(F: Array, samples: Sequence[Codes], *, n_medoids: int 
 def k_medoids(X: ArrayLike, k: int) -> Codes:
     """Rows of X, k of them and ascending, that no single swap improves upon as medoids; fewer where rows are equal.
 
-    The objective is sum_j min_m |x_j - x_m|. Medoids are added greedily, each where it lowers the objective most, and
-    then exchanged with other rows as soon as an exchange helps, until none does. k = 1 is the exact medoid. All
-    distances are held in memory: n * n * 8 bytes.
+    The objective is sum_j min_m |x_j - x_m|. Medoids are added greedily, then exchanged with other rows as soon as that
+    helps, until nothing does. k = 1 is the exact medoid. All distances are held in memory: n * n * 8 bytes.
     """
     table = _table(X)
     if _positive("k", k) == 1:

@@ -246,10 +246,9 @@ def _rows(values: npt.ArrayLike, name: str) -> Array:
 
 
 class SwapTestFunction(Protocol):
-    """Protocol of a SWAP test of every row of X with every row of Y: closed form, simulator or quantum computer.
+    """A SWAP test of every row of X with every row of Y: closed form, simulator or quantum computer.
 
-    :func:`qmedoid.geometry.overlap.compact_swap_test` is one; the backends of
-    :mod:`qmedoid.quantum` are others.
+    :func:`qmedoid.geometry.overlap.compact_swap_test` is one; the backends of :mod:`qmedoid.quantum` are others.
     """
 
     def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike, /) -> SwapTest:
@@ -260,10 +259,7 @@ class SwapTestFunction(Protocol):
 def measured_overlap(swap_test: SwapTestFunction, X: Array, Y: Array) -> Array:
     """Overlap of every pair of rows, shape (n_X, n_Y), by a SWAP test that may be anybody's.
 
-    Raises
-    ------
-    ModelError
-        It returned something else than a number for every pair, which would decide about records all the same.
+    Something else than a number for every pair, which would decide about records all the same, is refused.
     """
     returned = swap_test(X, Y)
     if not hasattr(returned, "overlap"):

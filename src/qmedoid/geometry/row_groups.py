@@ -44,7 +44,8 @@ _ROUNDS = 2
 
 def equal_rows(values: npt.NDArray[Any]) -> Codes:
     """Group of every row of a table (n, M) of numbers: equal rows have the same, numbered as they first occur."""
-    bits = _bits(values)
+    wide = np.ascontiguousarray(values, dtype=np.float64 if values.dtype.kind == "f" else np.int64)
+    bits = (wide + 0.0 if wide.dtype.kind == "f" else wide).view(np.uint64)  # no two zeros
     hashes = _hashed(bits)
     order = np.argsort(hashes, kind="stable")
     starts = np.append(True, hashes[order][1:] != hashes[order][:-1])[: len(order)]
@@ -83,7 +84,7 @@ def given_groups(labels: Any, n_rows: int) -> Codes | None:
     if values.ndim != 1 or len(values) != n_rows:
         raise DataError(f"X has {n_rows} rows and groups has shape {values.shape}: pass one label for every row.")
     if values.dtype.kind == "O":
-        values = np.array([_text(value) for value in values.tolist()])
+        values = np.array(["" if one is None or one != one else str(one) for one in values.tolist()])
     if (values.dtype.kind == "f" and np.isnan(values).any()) or (values.dtype.kind == "U" and (values == "").any()):
         raise DataError("groups contains missing labels: fill them in, such as with a different label for each row.")
     groups = numbered(values)
@@ -167,11 +168,6 @@ def equal_rows_note(groups: Codes) -> str | None:
     )
 
 
-def _bits(values: npt.NDArray[Any]) -> Bits:
-    wide = np.ascontiguousarray(values, dtype=np.float64 if values.dtype.kind == "f" else np.int64)
-    return (wide + 0.0 if wide.dtype.kind == "f" else wide).view(np.uint64)  # no two zeros
-
-
 def _hashed(bits: Bits) -> Bits:
     """One number for every row: the sum of its cells, each with its halves mixed, times an odd number of its column."""
     hashes = np.zeros(len(bits), dtype=np.uint64)
@@ -208,10 +204,6 @@ def _copies(groups: Codes, codes: Codes) -> Codes | None:
     found = np.empty(len(cells), dtype=np.intp)
     found[order] = np.arange(len(cells)) // n_copies
     return numbered(found)
-
-
-def _text(value: Any) -> str:
-    return "" if value is None or value != value else str(value)
 
 
 def ranks(X: Array | Codes) -> Codes:

@@ -4,6 +4,7 @@ import importlib
 import os
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -58,19 +59,11 @@ def kernels_in_use() -> str:
     if os.environ.get("QMEDOID_KERNELS") == "numpy":
         return "NumPy, as QMEDOID_KERNELS asks"
     names = sorted(path.stem for path in Path(__file__).parent.glob("_*.pyi"))
-    missing = [name.removeprefix("_") for name in names if not _is_built(name)]
+    missing = [name.removeprefix("_") for name in names if find_spec(f"{__package__}.{name}") is None]
     if not missing:
         return "compiled"
     which = "NumPy" if len(missing) == len(names) else f"compiled, but NumPy for {', '.join(missing)}"
     return f"{which}: not built, so slower; install a C compiler and reinstall qmedoid"
-
-
-def _is_built(module: str) -> bool:
-    try:
-        importlib.import_module(f"{__package__}.{module}")
-    except ImportError:
-        return False
-    return True
 
 
 def thread_count(threads: int | None) -> int:

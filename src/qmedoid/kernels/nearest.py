@@ -129,20 +129,17 @@ def numpy_nearest(
         measured[np.isnan(measured)] = np.inf
         limit = np.partition(measured, k - 1, axis=1)[:, k - 1] * (1.0 + 2.0 * TIE) + 2.0 * same
         row, prototype = np.nonzero(np.isfinite(measured) & ~(measured > limit[:, None]))
-        write_nearest(row, prototype, measured[row, prototype], same[row], squared[part], indices[part])
-
-
-def write_nearest(row: Codes, prototype: Codes, measured: Array, same: Array, squared: Array, indices: Codes) -> None:
-    """Write the first k of each row in order of distance, of equal ones of index; the rest stays as it is."""
-    order = np.lexsort((prototype, measured, row))
-    row, prototype, measured = row[order], prototype[order], measured[order]
-    farther = np.diff(measured, prepend=0.0) > TIE * measured + same[order]
-    order = np.lexsort((prototype, np.cumsum(farther | (np.diff(row, prepend=-1) > 0))))
-    prototype, measured = prototype[order], measured[order]
-    place = np.arange(len(row)) - np.searchsorted(row, row)
-    kept = place < squared.shape[1]
-    squared[row[kept], place[kept]] = measured[kept]
-    indices[row[kept], place[kept]] = prototype[kept]
+        # In order of distance, of equal ones of index; what is left over stays as it is.
+        measured = measured[row, prototype]
+        order = np.lexsort((prototype, measured, row))
+        row, prototype, measured = row[order], prototype[order], measured[order]
+        farther = np.diff(measured, prepend=0.0) > TIE * measured + same[row]
+        order = np.lexsort((prototype, np.cumsum(farther | (np.diff(row, prepend=-1) > 0))))
+        prototype, measured = prototype[order], measured[order]
+        rank = np.arange(len(row)) - np.searchsorted(row, row)
+        kept = rank < squared.shape[1]
+        squared[part][row[kept], rank[kept]] = measured[kept]
+        indices[part][row[kept], rank[kept]] = prototype[kept]
 
 
 def cell_centers(prototypes: Array, rng: np.random.Generator) -> Codes:
@@ -211,12 +208,9 @@ def numpy_nearest_in_cells(
     """Fill `squared` and `indices`, as the compiled kernel does; no cell is ruled out."""
     for i, row in enumerate(rows):
         visited = [np.arange(starts[cell], starts[cell + 1]) for cell in visits[i] if cell >= 0]
-        places = np.concatenate([np.zeros(0, dtype=np.intp), *visited])
+        some = np.concatenate([np.zeros(0, dtype=np.intp), *visited])
+        some = some[np.argsort(names[some])]
         if own is not None:
-            places = places[names[places] != own[i]]
-        difference = row - prototypes[places]
-        measured = np.einsum("ij,ij->i", difference, difference)
-        places, measured = places[np.isfinite(measured)], measured[np.isfinite(measured)]
-        first = np.zeros(len(places), dtype=np.intp)
-        same = np.full(len(places), SAME_PLACE * float(row @ row))
-        write_nearest(first, names[places], measured, same, squared[i : i + 1], indices[i : i + 1])
+            some = some[names[some] != own[i]]
+        found, nearest = nearest_squared(row[None], prototypes[some], k=squared.shape[1], threads=1)
+        squared[i], indices[i] = found[0], np.append(names[some], -1)[nearest[0]]

@@ -111,18 +111,8 @@ class FoldSearch:
     visit; a candidate adds one column to it. There is no NumPy twin: where the kernel is not built, the definition is
     rebuilt for every candidate (:class:`qmedoid.methods.nearest.problem.RebuildObjective`).
 
-    Parameters
-    ----------
-    train : ndarray of shape (n_train, M)
-    samples : sequence of int ndarray
-        For each class the rows of `train` among which its medoid is sought, rising; none may be empty.
-    val, codes_val : ndarray of shape (n_val, M), (n_val,)
-        Validation rows and their class codes.
-    multipliers : ndarray of shape (C,)
-    alpha : float
-    angle : {"none", "true", "printed"}
-    signed : bool
-        Whether features carry a sign.
+    `samples` are for each class the rows of `train` (n_train, M) among which its medoid is sought, rising and one at
+    least. Predictions are those of the rows `val`, whose class codes are `codes_val`. `angle` is one of `ANGLES`.
     """
 
     def __init__(
@@ -180,12 +170,8 @@ class FoldSearch:
     def evaluate(self, anchor: int, candidates: Candidates) -> tuple[npt.NDArray[np.int64], Flags]:
         """Confusion matrices with each candidate in the place of an anchor's feature; the current state stays.
 
-        Returns
-        -------
-        confusion : ndarray of shape (n_candidates, C, C)
-            True classes by predicted classes, counted over the validation rows.
-        unsure : boolean ndarray of shape (n_candidates,)
-            Where rounding decides a prediction, so that the counts may differ from those of a plain rebuild.
+        They count true classes by predicted classes of the validation rows, shape (n_candidates, C, C). The flags are
+        set where rounding decides a prediction, so that the counts may differ from those of a plain rebuild.
         """
         count, n_classes = len(candidates.picks), len(self.multipliers)
         confusion = np.zeros((count, n_classes, n_classes), dtype=np.int64)

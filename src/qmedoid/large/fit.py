@@ -24,24 +24,8 @@ from sklearn.utils import check_random_state
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning, some_of, warn
 from qmedoid.geometry.row_groups import is_coarse
+from qmedoid.large import passes
 from qmedoid.large.base import ROW, Summary, in_order, table_digest
-from qmedoid.large.passes import (
-    HARD,
-    HELD_OUT,
-    JUDGED,
-    SAMPLE,
-    Counted,
-    JudgedRows,
-    calibrate_judged,
-    check_calibrating,
-    count_rows,
-    hard_rows,
-    judge_rows,
-    judged_report,
-    likeness,
-    sample_rows,
-    scale_for,
-)
 from qmedoid.large.runner import Runner, TableFacts
 from qmedoid.large.split import (
     CALIBRATE,
@@ -143,7 +127,7 @@ class InPasses(NamedTuple):
 def fit_in_passes(
     owner: Any,
     runner: Runner,
-    counted: Counted,
+    counted: passes.Counted,
     settings: DatasetSettings,
     fit_sample: FitSample,
     *,
@@ -180,7 +164,7 @@ class _PassFit:
         self,
         owner: Any,
         runner: Runner,
-        counted: Counted,
+        counted: passes.Counted,
         settings: DatasetSettings,
         test: float,
         calibrate: float,
@@ -196,7 +180,7 @@ class _PassFit:
 
     def run(self, fit_sample: FitSample) -> InPasses:
         settings = self.settings
-        raw = self._run("sample", sample_rows, rates=self.rates).rows[SAMPLE]
+        raw = self._run("sample", passes.sample_rows, rates=self.rates).rows[passes.SAMPLE]
         table = in_types(raw, self.runner.facts, settings.all_roles)
         if not settings.takes_numbers:
             _, target = Target.of_column(table.column(self.target), self.target, self.counted.counts)
@@ -210,13 +194,13 @@ class _PassFit:
         sampled = sample_of(training, self.runner.facts, settings, kinds, self.counted.counts, weights)
         model, notes = fit_sample(sampled)
         held_rate = min(1.0, _HELD_ROWS / max(self.test * self.counted.n_rows, 1.0))
-        found = self._run("judge", judge_rows, model=model, split=split, held_rate=held_rate)
-        calibrating, test = (JudgedRows.of(found.rows[JUDGED], part) for part in (CALIBRATE, TEST))
+        found = self._run("judge", passes.judge_rows, model=model, split=split, held_rate=held_rate)
+        calibrating, test = (passes.JudgedRows.of(found.rows[passes.JUDGED], part) for part in (CALIBRATE, TEST))
         recipe = self.owner.recipe(np.array(list(self.counted.sides(self.owner.positive).values())))
         kind: CalibrationKind = recipe.calibration_kind(self.owner.calibration)
-        calibrated, more = calibrate_judged(model, calibrating, found, self.owner.operating_point, kind)
-        report = judged_report(calibrated, test, found) if len(test.codes) else None
-        held_out = in_types(found.rows[HELD_OUT], self.runner.facts, settings.all_roles).drop_columns([ROW])
+        calibrated, more = passes.calibrate_judged(model, calibrating, found, self.owner.operating_point, kind)
+        report = passes.judged_report(calibrated, test, found) if len(test.codes) else None
+        held_out = in_types(found.rows[passes.HELD_OUT], self.runner.facts, settings.all_roles).drop_columns([ROW])
         n_training = found.total("training")
         more += self._own_notes(len(sampled.rows), n_training, kinds)
         notes = [*notes, *more, *self._time_notes(test, np.append(draws, calibrating.draws))]
@@ -280,12 +264,13 @@ class _PassFit:
         if rate >= 1.0:
             return training, np.where(is_rare, 1.0 / of_rare, 1.0)
         pilot = self._pilot(training, is_rare, kinds)
-        known = likeness(pilot, self.reading.in_kinds(training, split.columns))
-        scale = scale_for(known[~is_rare], 1.0 / rate, HARD_SHARE * self.sizes[0])
-        hard = self._run("hard rows", hard_rows, common=common, pilot=pilot, split=split, scale=scale).rows[HARD]
+        known = passes.likeness(pilot, self.reading.in_kinds(training, split.columns))
+        scale = passes.scale_for(known[~is_rare], 1.0 / rate, HARD_SHARE * self.sizes[0])
+        found = self._run("hard rows", passes.hard_rows, common=common, pilot=pilot, split=split, scale=scale)
+        hard = found.rows[passes.HARD]
         new = ~np.isin(hard.column(ROW).to_numpy(), training.column(ROW).to_numpy())
         together = in_order([training, hard.filter(pa.array(new))])
-        odds = likeness(pilot, self.reading.in_kinds(together, split.columns))
+        odds = passes.likeness(pilot, self.reading.in_kinds(together, split.columns))
         # A row is kept if either of two independent draws keeps it.
         kept = 1.0 - (1.0 - rate) * (1.0 - np.minimum(1.0, odds * scale))
         return together, 1.0 / np.where(self._is_rare(together), of_rare, kept)
@@ -327,9 +312,9 @@ class _PassFit:
                 )
             if side not in incomplete:  # all of its rows are in the sample
                 calibrating[name] = int(found[CALIBRATE])
-        check_calibrating(calibrating)
+        passes.check_calibrating(calibrating)
 
-    def _time_notes(self, test: JudgedRows, known: npt.NDArray[np.int64]) -> list[str]:
+    def _time_notes(self, test: passes.JudgedRows, known: npt.NDArray[np.int64]) -> list[str]:
         """What is odd about rows that are held out by time."""
         settings = self.settings
         if settings.times is None or not self.test:
@@ -362,7 +347,7 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
 
     `memory` is what the fit may use in this process; `refused` are other parameters of the fit, for tables in memory.
     """
-    from qmedoid.extras import require_dask
+    from qmedoid.exceptions import require_dask
 
     require_dask("A fit of Dask collections")
     from qmedoid.large.collections import collection_runner
@@ -373,14 +358,13 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
     limit = DEFAULT_MEMORY if memory is None else memory_bytes(memory)
     runner = collection_runner(X, y)
     target, schema = str(runner.target), runner.facts.schema
-    counted = count_rows(runner, target)
+    counted = passes.count_rows(runner, target)
     fitted = clone(owner)
     if needed_bytes(counted.n_rows, width_of(schema)) <= limit:
         # All rows are brought here: the fit of a table in memory.
-        everything = partial(
-            sample_rows, reading=runner.facts.reading, target=target, rates=dict.fromkeys(counted.counts, 1.0), seed=0
-        )
-        table = runner.run("read", everything, counted.lengths).rows[SAMPLE]
+        rates, reading = dict.fromkeys(counted.counts, 1.0), runner.facts.reading
+        everything = partial(passes.sample_rows, reading=reading, target=target, rates=rates, seed=0)
+        table = runner.run("read", everything, counted.lengths).rows[passes.SAMPLE]
         labels = np.array(class_labels(table.column(target), target)[1].to_pylist())
         rows: Any = table.drop_columns([target, ROW])
         if not hasattr(X, "columns"):
@@ -413,7 +397,7 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
 
 def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Share of the rows of a Dask collection that are classified rightly, counted partition by partition."""
-    from qmedoid.extras import require_dask
+    from qmedoid.exceptions import require_dask
 
     require_dask("A score of Dask collections")
     from qmedoid.large.collections import by_rows, partitions_of, with_targets

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.exceptions import ParameterError
-from qmedoid.extras import is_collection, require_dask
+from qmedoid.arrays import is_collection
+from qmedoid.exceptions import ParameterError, require_dask
 from qmedoid.tables.results import ScoreSettings
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -44,8 +44,8 @@ def _result(owner: Any, method: str) -> tuple[str | list[Any], npt.NDArray[Any]]
     if method == "predict":
         return "prediction", classes[:0]
     if method == "decided_by":
-        deciders = owner.model.deciders if hasattr(owner, "model") else ("circuit", owner.method_)
-        return "decided_by", np.array(deciders)[:0]
+        method = owner.model.method if hasattr(owner, "model") else owner.method_
+        return "decided_by", np.array(["circuit", method])[:0]
     if method == "predict_proba" or (len(classes) > 2 and method == "decision_function"):
         return classes.tolist(), np.zeros((0, len(classes)))
     return {"decision_function": "margin"}.get(method, method), np.zeros(0)

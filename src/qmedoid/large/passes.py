@@ -20,7 +20,7 @@ from qmedoid.methods.calibration import CalibrationKind, fit_calibration
 from qmedoid.model.contract import Column, Encoding, Levels
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.training_summary import KEY_BYTES, MOST_DAYS, DayCounts, TrainingSummary
+from qmedoid.model.training_summary import KEY_BYTES, TrainingSummary
 from qmedoid.tables import cells
 from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import keyed_hashes
@@ -56,16 +56,13 @@ def count_labels(source: TableSource, first_row: int, *, reading: RawReading, ta
 
 
 class Counted(NamedTuple):
-    """What the first pass shows: rows of every partition, of every label by its text, and of no label.
+    """What the first pass shows."""
 
-    `classes` are those that the texts mean; notes say how files were read.
-    """
-
-    lengths: list[int]
-    counts: Mapping[str, int]
+    lengths: list[int]  # rows of every partition
+    counts: Mapping[str, int]  # rows of every label by its text
     unlabeled: int
-    classes: Mapping[str, str]
-    notes: list[str]
+    classes: Mapping[str, str]  # what the texts mean
+    notes: list[str]  # on how files were read
 
     @property
     def n_rows(self) -> int:
@@ -376,15 +373,9 @@ def _training(model: Model, found: Summary, curve: Any) -> TrainingSummary:
         names = encoding.levels if isinstance(encoding, Levels) else ("0", "1") if column.kind == "boolean" else ()
         levels.append(np.array([own.get(name, 0) for name in names], dtype=np.intp))
     absent = np.array([missing.get(column.name, 0) for column in model.contract.columns], dtype=np.intp)
-    return TrainingSummary(found.total("training"), absent, tuple(levels), curve, _days(found.counts.get("days", {})))
-
-
-def _days(counts: Mapping[str, int]) -> DayCounts | None:
-    if not counts:
-        return None
-    days = np.array(sorted(map(int, counts)), dtype=np.intp)[-MOST_DAYS:]
-    rows: Codes = np.array([counts[str(day)] for day in days], dtype=np.intp)
-    return DayCounts(days, rows)
+    days = found.counts.get("days", {})
+    per_day = sum(days.values()) / len(days) if days else None
+    return TrainingSummary(found.total("training"), absent, tuple(levels), curve, per_day)
 
 
 def _counted_columns(model: Model, found: Summary) -> tuple[tuple[Column, ...], list[str]]:

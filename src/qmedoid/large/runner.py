@@ -291,12 +291,11 @@ def file_runner(
     *,
     folder: SummaryFolder | None = None,
     on_rows: OnRows | None = None,
-    threads: int | None = None,
 ) -> Runner:
     """A runner over the partitions of files, which all workers must see under the same paths; by default on threads."""
     lengths = [one.n_rows for one in table.partitions]
     tasks = [(one,) for one in table.partitions]
-    results = results or partial(on_threads, threads=thread_count(threads))
+    results = results or partial(on_threads, threads=thread_count(None))
     return Runner(table, tasks, _of_file, lengths, results, folder=folder, on_rows=on_rows)
 
 

@@ -1,4 +1,4 @@
-r"""Fit of a calibration to out-of-fold dissimilarities: slope and biases, and a curve where it helps.
+r"""Calibration and weights of a sum, fitted to out-of-fold dissimilarities.
 
 Slope and biases maximize the likelihood of :math:`p_c \propto \exp(b_c - \beta s_c)`. The curve is a piecewise-linear
 function that is added to the log-odds z of two classes, with knots at quantiles of z where both classes count alike,
@@ -13,16 +13,17 @@ the model was judged on.
 """
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.row_groups import draws_per_row, numbered
-from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.ties import TIE, first_largest, stable_order
-from qmedoid.methods.calibration_curve import Calibration
+from qmedoid.methods.part import Calibration
 from qmedoid.optimize.newton import Local, newton, softmax_weights
 
 Curve = tuple[Array, Array]
@@ -325,3 +326,81 @@ def _typical_spread(fused: Array) -> float:
     spread = fused.max(axis=1) - fused.min(axis=1)
     differing = spread[spread > 1e-12]
     return max(float(np.median(differing)), 1e-6) if len(differing) else 1.0
+
+
+# Imagined rows that pull the weights to equal shares and the biases to 0.
+_SHARES_PULL = 4.0
+# Scores whose weight is below this are dropped, and so are those that add no more than this to the log-likelihood:
+# the pull to equal shares makes those that say nothing do harm.
+_LEAST_WEIGHT = 0.05
+_LEAST_GAIN = 0.0
+
+
+# Least slope of scores that others are added to, and imagined rows that pull to them alone.
+_FLATTEST_ADDED, _PULLS_ADDED = 0.05, np.array([1.0, 0.01])
+
+
+class FittedSum(NamedTuple):
+    """Weights of the scores, 0 for those that are dropped, shape (J,); biases, (C,); the sums, (n, C); and the loss."""
+
+    weights: Array
+    biases: Array
+    scores: Array
+    loss: float
+
+
+def fit_sum(
+    scores: Sequence[Array], codes: Codes, groups: Codes | None = None, row_weights: Array | None = None
+) -> FittedSum:
+    """Weights of dissimilarities of the highest likelihood; scores that add nothing to it are dropped one by one.
+
+    Parameters
+    ----------
+    scores : sequence of J ndarrays of shape (n, C)
+        Out-of-fold dissimilarities.
+    codes : ndarray of shape (n,)
+    groups : ndarray of shape (n,), optional
+        Rows of one group count as one draw.
+    row_weights : ndarray of shape (n,), optional
+        What every row counts in the likelihood, 1 in the mean.
+    """
+    share, kept = draws_per_row(groups), list(range(len(scores)))
+    found, biases, loss = _likeliest(scores, codes, share, row_weights)
+    while len(kept) > 1:
+        without = [[place for place in kept if place != dropped] for dropped in kept]
+        fits = [_likeliest([scores[place] for place in rest], codes, share, row_weights) for rest in without]
+        least = int(np.argmin([loss for _, _, loss in fits]))
+        if share * (fits[least][2] - loss) > _LEAST_GAIN and found[least] >= _LEAST_WEIGHT:
+            break
+        kept, (found, biases, loss) = without[least], fits[least]
+    weights = np.zeros(len(scores))
+    weights[kept] = found
+    total = np.sum([weight * one for weight, one in zip(weights, scores, strict=True)], axis=0)
+    return FittedSum(weights, biases, total - biases, loss)
+
+
+def _likeliest(
+    scores: Sequence[Array], codes: Codes, share: float, row_weights: Array | None
+) -> tuple[Array, Array, float]:
+    """Weights and biases, and minus the log-likelihood of the rows."""
+    n_classes, count = scores[0].shape[1], len(scores)
+    # One bias is redundant.
+    towards = np.append(np.full(count, 1.0 / count), np.zeros(n_classes - 1))
+    found = softmax_weights(
+        [-one for one in scores], np.eye(n_classes)[codes], towards, lowest=[0.0] * count,
+        pulls=np.full(len(towards), _SHARES_PULL / share), towards=towards, row_weights=row_weights,
+    )  # fmt: skip
+    biases = np.append(found[count:], 0.0)
+    logits = biases - np.sum([weight * one for weight, one in zip(found[:count], scores, strict=True)], axis=0)
+    losses = row_losses(logits, codes)
+    return found[:count], biases, float((losses if row_weights is None else row_weights * losses).sum())
+
+
+def slope_and_gain(scores: Array, added: Array, codes: Codes, groups: Codes | None = None) -> tuple[float, float]:
+    """Slope of log-odds (n, C) and gain of what is added to them, of the highest likelihood."""
+    as_it_is = np.array([1.0, 0.0])
+    truth, pulls = np.eye(scores.shape[1])[codes], _PULLS_ADDED / draws_per_row(groups)
+    found = softmax_weights(
+        [scores, added], truth, as_it_is, lowest=[_FLATTEST_ADDED, 0.0], pulls=pulls, towards=as_it_is
+    )
+    return float(found[0]), float(found[1])

@@ -24,10 +24,10 @@ DATE_SPELLINGS = ("d.m.y", "d/m/y", "d-m-y", "m.d.y", "m/d/y", "m-d-y", "yyyymmd
 
 
 def is_spelling(kind: Kind, spelling: str) -> bool:
-    """Whether a text is a spelling of columns of a kind; nothing is one of every kind."""
+    """Whether a text is a spelling of columns of a kind."""
     if kind == "number":
-        return not spelling or _NUMBER_FORM.fullmatch(spelling) is not None
-    return not spelling or (kind == "date" and spelling in DATE_SPELLINGS)
+        return _NUMBER_FORM.fullmatch(spelling) is not None
+    return kind == "date" and spelling in DATE_SPELLINGS
 
 
 def split_spelling(spelling: str) -> tuple[str, str]:

@@ -8,18 +8,18 @@ Every part is a sum of statements about real training rows, and so is their sum:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.exceptions import ModelError
-from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.part import (
     CLOSED_FORM,
     Backends,
+    Calibration,
     KeptRows,
     Part,
     PartFacts,
@@ -38,6 +38,7 @@ from qmedoid.model.refinement import Refinement
 from qmedoid.model.training_summary import HeldOutCurve, SeenRows, TrainingSummary
 from qmedoid.schema import MODERATE, Tagged, Unstored, Values
 
+Policy = Literal["none", "selective", "always"]
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""
 # The encoding that columns of each kind have: what applies one relies on it.
@@ -131,6 +132,22 @@ class Model:
         SHA-256 of the model file that the model was derived from, such as by a prior shift.
     backends : Backends
         What measures distances and the circuit, if anything does; such a model is not saved.
+    n_classes : int
+        C.
+    medoid_part : Part or None
+        The part that gives the nearest medoids; None for a circuit alone.
+    medoids : KeptRows or None
+        Its rows.
+    n_neighbors : int
+        Encoded training rows that are kept in addition to medoids, by the part that has most.
+    circuit : VariationalModel or None
+        The trained circuit, which refines decisions or is the only part.
+    policy : {"none", "selective", "always"}
+        Which records a circuit decides.
+    source : ndarray of shape (M,)
+        The column of the contract that each encoded column is of.
+    slope : float
+        What the sums are stretched by, before and after the circuit.
     """
 
     contract: Contract
@@ -154,44 +171,34 @@ class Model:
     parent: Annotated[str | None, "[0-9a-f]{64}"] = None
     backends: Annotated[Backends, Unstored()] = CLOSED_FORM
 
-    @property
-    def n_classes(self) -> int:
-        """Number of classes C."""
-        return len(self.decision.classes)
+    n_classes: Annotated[int, Unstored()] = field(init=False)
+    medoid_part: Annotated[Part | None, Unstored()] = field(init=False)
+    medoids: Annotated[KeptRows | None, Unstored()] = field(init=False)
+    n_neighbors: Annotated[int, Unstored()] = field(init=False)
+    circuit: Annotated[VariationalModel | None, Unstored()] = field(init=False)
+    policy: Annotated[Policy, Unstored()] = field(init=False)
+    source: Annotated[Codes, Unstored()] = field(init=False)
+    slope: Annotated[float, Unstored()] = field(init=False)
 
-    @cached_property
-    def medoid_part(self) -> Part | None:
-        """The part that gives the nearest medoids; None for a circuit alone."""
-        return medoid_part(self.parts)
-
-    @property
-    def medoids(self) -> KeptRows | None:
-        """The medoids; None for a circuit alone."""
-        return None if self.medoid_part is None else self.medoid_part.rows
-
-    @cached_property
-    def neighbors(self) -> Array:
-        """Encoded training rows that are kept in addition to medoids: those of the part that has most, shape (N, M)."""
-        return max((part.rows.neighbors for part in self.parts), key=len)
-
-    @cached_property
-    def circuit(self) -> VariationalModel | None:
-        """The trained circuit, which refines decisions or is the only part; None where there is none."""
-        if self.refinement is not None:
-            return self.refinement.circuit
-        return cast("VariationalModel | None", next((p for p in self.parts if p.backend == "expectations"), None))
-
-    @property
-    def policy(self) -> str:
-        """Which records a circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
-        if self.refinement is not None:
-            return self.refinement.policy
-        return "none" if self.circuit is None else "always"
-
-    @property
-    def deciders(self) -> tuple[str, str]:
-        """Who decides without and with the circuit: the method's name, and ``"circuit"``."""
-        return self.method, "circuit"
+    def __post_init__(self) -> None:
+        refinement, part = self.refinement, medoid_part(self.parts)
+        alone = next((one for one in self.parts if one.backend == "expectations"), None)
+        policy: Policy = "none" if alone is None else "always"
+        if refinement is not None:
+            policy = "always" if refinement.refine_below == np.inf else "selective"
+        after = None if refinement is None else refinement.recalibration
+        derived = {
+            "n_classes": len(self.decision.classes),
+            "medoid_part": part,
+            "medoids": None if part is None else part.rows,
+            "n_neighbors": max((len(one.rows.neighbors) for one in self.parts), default=0),
+            "circuit": alone if refinement is None else refinement.circuit,
+            "policy": policy,
+            "source": np.repeat(np.arange(len(self.encodings)), [len(one.outputs) for one in self.encodings]),
+            "slope": self.calibration.slope * (1.0 if after is None else after.slope),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     @cached_property
     def _is_one(self) -> bool:
@@ -217,11 +224,6 @@ class Model:
             "vector_length": max(1, *(part["vector_length"] for part in facts)),
             "numbers": {**facts[0]["numbers"], **numbers, "weights": weights},
         }
-
-    @cached_property
-    def source(self) -> Codes:
-        """The column of the contract that each encoded column is of, shape (M,)."""
-        return np.repeat(np.arange(len(self.encodings)), [len(encoding.outputs) for encoding in self.encodings])
 
     @cached_property
     def columns(self) -> Codes:
@@ -303,12 +305,6 @@ class Model:
         return total
 
     # --- other calibrations and cuts --------------------------------------------------------------------------------
-
-    @property
-    def slope(self) -> float:
-        """What the sums are stretched by, before and after the circuit."""
-        after = None if self.refinement is None else self.refinement.recalibration
-        return self.calibration.slope * (1.0 if after is None else after.slope)
 
     @property
     def last_calibration(self) -> Calibration:

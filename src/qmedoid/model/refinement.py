@@ -8,8 +8,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.channels import delta_features, delta_names, nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import Scored
+from qmedoid.methods.part import Calibration, Scored
 from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
 from qmedoid.schema import Values
 
@@ -81,11 +80,6 @@ class Refinement:
     residual: bool = False
     margin_of: Annotated[int | None, Values(most=1)] = None
     recalibration: Calibration | None = None
-
-    @property
-    def policy(self) -> Literal["selective", "always"]:
-        """Which records the circuit decides."""
-        return "always" if self.refine_below == np.inf else "selective"
 
     def picks(self, scores: Array) -> Flags:
         """Which records the circuit decides, from calibrated scores."""

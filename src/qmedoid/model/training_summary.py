@@ -1,8 +1,8 @@
-"""What a model keeps of its training table: held-out curve, levels, missing cells, rows per day, hashes of rows."""
+"""What a model keeps of its training table: held-out curve, levels, missing cells, hashes of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,6 @@ MOST_KEPT = 2**18
 KEY_BYTES = 16
 MOST_CUTS = 2048
 """Thresholds of a held-out curve at most."""
-MOST_DAYS = 2**16
-"""Days whose rows are counted at most; of more the latest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,27 +58,6 @@ class HeldOutCurve:
         return cls(falling[last], true.astype(np.intp), false.astype(np.intp), n_positive, n_negative)
 
 
-class DayCounts(NamedTuple):
-    """Training rows per day.
-
-    Attributes
-    ----------
-    days : ndarray of shape (d,)
-        Days since 1970-01-01 that have rows, ascending.
-    counts : ndarray of shape (d,)
-        Rows of each.
-    """
-
-    days: Annotated[Codes, Values("d", largest=2**40, order="rises", length=(1, MOST_DAYS))]
-    counts: Annotated[Codes, Values("d", least=1, most="n_rows")]
-
-    @classmethod
-    def of(cls, days: Codes) -> "DayCounts":
-        """The counts of the day of every row; of more than `MOST_DAYS` days the latest."""
-        found, counts = np.unique(days, return_counts=True)
-        return cls(found[-MOST_DAYS:].astype(np.intp), counts[-MOST_DAYS:].astype(np.intp))
-
-
 @dataclass(frozen=True, eq=False)
 class TrainingSummary:
     """Counts of the training table, with which later tables can be compared.
@@ -95,15 +72,15 @@ class TrainingSummary:
         true, and none of other columns.
     curve : HeldOutCurve or None
         None for more than two classes, and where no row was held out.
-    days : DayCounts or None
-        None where no time column was named, or where it holds numbers.
+    rows_per_day : float or None
+        The mean of the days that have rows; None where no time column was named, or where it holds numbers.
     """
 
     n_rows: Annotated[int, Values(least=1, most=2**40)]
     missing: Annotated[Codes, Values("columns", most="n_rows")]
     levels: Annotated[tuple[Codes, ...], Packed(part_bounds("columns", "total", shortest=0), Values(most="n_rows"))]
     curve: HeldOutCurve | None = None
-    days: DayCounts | None = None
+    rows_per_day: Annotated[float | None, Values(above=0, most="n_rows")] = None
 
     @classmethod
     def of_numbers(cls, n_rows: int, missing: Codes, curve: HeldOutCurve | None = None) -> "TrainingSummary":

@@ -88,29 +88,14 @@ class TrainedCircuitDict(CircuitHeadDict, TrainedStepsDict):
     kind: Annotated[Literal["variational"], "The trained circuit."]
 
 
-class PairCircuitOverlapDict(TypedDict):
-    at_zero: Annotated[float, "Overlap where the outcome is never 1."]
-    slope: Annotated[float, "What a probability of 1 adds."]
-
-
-class PairCircuitNormsDict(TypedDict):
-    record: Annotated[float, "Of the record."]
-    medoid: Annotated[float, "Of the medoid."]
-
-
-class PairCircuitExpectedDict(TypedDict):
-    overlap: Annotated[float, "The overlap s."]
-    distance: Annotated[float, "The distance."]
-
-
 class PairStepsDict(TypedDict):
     n_features: Annotated[int, "Entries of the vectors; at most so many where it is open."]
-    overlap: Annotated[PairCircuitOverlapDict, "The overlap s = at_zero + slope · P(outcome = 1)."]
+    overlap: Annotated[dict[str, float], "By at_zero and slope, the overlap s = at_zero + slope · P(outcome = 1)."]
     space: Annotated[str | None, "Which distance it is, in words; null where it is open."]
     angles: Annotated[list[float] | None, "Angles of its rotations, theta; null where they are open."]
-    norms: Annotated[PairCircuitNormsDict | None, "Norms of both vectors; null where the angles are open."]
+    norms: Annotated[dict[str, float] | None, "Norms of record and medoid; null where the angles are open."]
     medoid: Annotated[TrainingRowDict | None, "The medoid; null where the angles are open."]
-    expected: Annotated[PairCircuitExpectedDict | None, "What is measured, in closed form; null without angles."]
+    expected: Annotated[dict[str, float] | None, "Overlap and distance in closed form; null without angles."]
 
 
 class PairCircuitDict(CircuitHeadDict, PairStepsDict):

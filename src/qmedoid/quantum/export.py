@@ -5,21 +5,9 @@ from their settings. In QPY the description is ``circuit.metadata["qmedoid"]``; 
 only line that begins with ``// qmedoid: ``. Every number is written so that it is read back as the same double: neither
 format rounds an angle to a multiple of π.
 
-The description has plain values only: texts, numbers, lists and dictionaries. That of a trained circuit is read in this
-order, with p the probabilities of the basis states, qubit 0 the least significant bit:
-
-1. Scores of the read-out. ``strings``: :math:`b_c + \sum_k w_{ck}\langle P_k\rangle`. ``parity`` and ``direct``: the
-   logarithm of the sum of p over the states of class c, of at least `floor`.
-2. Plus `offset`: the scores that the circuit corrects.
-3. Where `between` is given, the circuit decides between two classes. Their joint probability in the softmax of its
-   scores is shared out by the softmax of these two, first the runner-up `second`, then `best`.
-4. `recalibration`: :math:`b_c + \beta s_c`, plus the curve between `knots` and `heights`, linear between and constant
-   beyond: half of it is taken off the first of two classes and added to the second, by the difference of their
-   scores; of more classes each gets its own.
-5. Plus `log_ratios` of the decision, where other priors are expected.
-6. The softmax is the probability.
-
-That of a SWAP test: s = `at_zero` + `slope` · P(outcome = 1), and the distance is :math:`\sqrt{2 s (\lVert x\rVert^2 +
+The description has plain values only: texts, numbers, lists and dictionaries. For a trained circuit they lead from the
+probabilities of the basis states to those of the classes, in the steps that the page "The circuits in Qiskit" lists.
+For a SWAP test s = `at_zero` + `slope` · P(outcome = 1), and the distance is :math:`\sqrt{2 s (\lVert x\rVert^2 +
 \lVert y\rVert^2)}` from the two `norms`.
 """
 
@@ -36,8 +24,7 @@ from qmedoid._version import __version__
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.overlap import compact_swap_test, row_norms
-from qmedoid.methods.calibration_curve import Calibration
-from qmedoid.methods.part import LARGEST, Part
+from qmedoid.methods.part import LARGEST, Calibration, Part
 from qmedoid.methods.variational.model import VariationalModel
 from qmedoid.model.documents import TrainingRowDict
 from qmedoid.model.model import Model
@@ -46,7 +33,6 @@ from qmedoid.quantum.circuits.compact_swap import form_named
 from qmedoid.quantum.circuits.variational import variational_circuit
 from qmedoid.quantum.documents import (
     CalibrationCurveDict,
-    PairCircuitOverlapDict,
     PairStepsDict,
     TrainedCircuitInputsDict,
     TrainedCircuitReadoutDict,
@@ -276,7 +262,7 @@ def _pair_circuit(
     part, form = model.medoid_part, form_named("interference" if kind == "interference" else "compact_swap")
     if part is None:
         raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
-    overlap: PairCircuitOverlapDict = {"at_zero": form.at_zero, "slope": form.slope}
+    overlap = {"at_zero": form.at_zero, "slope": form.slope}
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")

@@ -15,19 +15,7 @@ from qmedoid.explain.explaining import by_column, explain
 from qmedoid.markup.page import render
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.model.model import Model
-from qmedoid.report.documents import (
-    ChangedColumnDict,
-    ChangedRecordDict,
-    DiffClassesDict,
-    DiffColumnsDict,
-    DiffDecisionsDict,
-    DiffMedoidsDict,
-    DiffValueDict,
-    FlowDict,
-    LeftOutColumnDict,
-    ModelDiffDict,
-    MovedPartDict,
-)
+from qmedoid.report import documents
 from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.scoring import decide_batch
@@ -62,11 +50,11 @@ class ModelDiff:
     """
 
     derived: bool
-    columns: DiffColumnsDict
-    classes: DiffClassesDict
-    medoids: DiffMedoidsDict
-    values: tuple[DiffValueDict, ...]
-    decisions: DiffDecisionsDict | None = None
+    columns: documents.DiffColumnsDict
+    classes: documents.DiffClassesDict
+    medoids: documents.DiffMedoidsDict
+    values: tuple[documents.DiffValueDict, ...]
+    decisions: documents.DiffDecisionsDict | None = None
 
     @property
     def differs(self) -> bool:
@@ -77,9 +65,9 @@ class ModelDiff:
         lists = [one for part in parts for one in part.values() if isinstance(one, list)]
         return any(lists) or any(not value["name"].startswith(_ABOUT) for value in self.values)
 
-    def as_dict(self) -> ModelDiffDict:
+    def as_dict(self) -> documents.ModelDiffDict:
         """Everything by name, fit for JSON."""
-        return cast("ModelDiffDict", {**vars(self), "values": list(self.values), "differs": self.differs})
+        return cast("documents.ModelDiffDict", {**vars(self), "values": list(self.values), "differs": self.differs})
 
     def _repr_html_(self) -> str:
         listed = [
@@ -103,7 +91,7 @@ def value_text(value: Any) -> str:
 def compare_models(
     old: Model,
     new: Model,
-    decisions: DiffDecisionsDict | None = None,
+    decisions: documents.DiffDecisionsDict | None = None,
     *,
     sha256: str | None = None,
 ) -> ModelDiff:
@@ -119,7 +107,7 @@ def compare_models(
         columns=_columns(old, new),
         classes={"added": _beyond(*labels), "removed": _beyond(*labels[::-1])},
         medoids=_medoids(old, new),
-        values=tuple(cast("list[DiffValueDict]", _changes(*facts))),
+        values=tuple(cast("list[documents.DiffValueDict]", _changes(*facts))),
         decisions=decisions,
     )
 
@@ -136,7 +124,7 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, A
     return [one for one in pairs if one["old"] != one["new"]]
 
 
-def _columns(old: Model, new: Model) -> DiffColumnsDict:
+def _columns(old: Model, new: Model) -> documents.DiffColumnsDict:
     before, after = ({column.name: column for column in model.contract.columns} for model in (old, new))
     changed, others = [], {"kind": "kind", "missing": "missing", "is_open": "open", "spelling": "spelling"}
     for name, was in before.items():
@@ -151,12 +139,12 @@ def _columns(old: Model, new: Model) -> DiffColumnsDict:
     return {
         "added": _beyond(list(before), list(after)),
         "removed": _beyond(list(after), list(before)),
-        "changed": cast("list[ChangedColumnDict]", changed),
-        "left_out": cast("list[LeftOutColumnDict]", _changes(old.contract.left_out, new.contract.left_out)),
+        "changed": cast("list[documents.ChangedColumnDict]", changed),
+        "left_out": cast("list[documents.LeftOutColumnDict]", _changes(old.contract.left_out, new.contract.left_out)),
     }
 
 
-def _medoids(old: Model, new: Model) -> DiffMedoidsDict:
+def _medoids(old: Model, new: Model) -> documents.DiffMedoidsDict:
     """Medoids by their cells where both models hold them, else by the numbers of their rows."""
     with_cells = bool(old.records) and bool(new.records)
     by_key: list[dict[str, list[Any]]] = []
@@ -211,7 +199,7 @@ def _facts(model: Model) -> dict[str, Any]:
         "target": model.contract.target,
         "classes": labels,
         "medoids": 0 if medoids is None else len(medoids.numbers),
-        "neighbors": len(model.neighbors),
+        "neighbors": model.n_neighbors,
         **calibrations,
         "priors": by_class(decision.priors),
         "expected_priors": by_class(decision.expected_priors),
@@ -277,11 +265,11 @@ class DecisionTally:
         self._largest = sorted(self._largest, key=lambda one: one[:2])[:N_SHOWN]
         self.rows += len(changes)
 
-    def report(self) -> DiffDecisionsDict:
+    def report(self) -> documents.DiffDecisionsDict:
         """The counts, and the records that changed the most with what moved them, fit for JSON."""
         if not self.rows:
             raise DataError("The table has no rows: there are no decisions to compare.")
-        flows: list[FlowDict] = [
+        flows: list[documents.FlowDict] = [
             {"old": self.labels[a], "new": self.labels[b], "rows": int(self._counts[a, b])}
             for a, b in zip(*np.nonzero(self._counts), strict=True)
         ]
@@ -296,10 +284,10 @@ class DecisionTally:
 
     def _described(
         self, less: float, row: int, codes: list[int], chances: Array | None, records: list[pa.Table]
-    ) -> ChangedRecordDict:
+    ) -> documents.ChangedRecordDict:
         """A record with what moved it: differences of contributions, which add up to that of the margin."""
         old, new = codes
-        described: ChangedRecordDict = {
+        described: documents.ChangedRecordDict = {
             "row": row,
             "old": self.labels[old],
             "new": self.labels[new],
@@ -332,7 +320,7 @@ class DecisionTally:
         return described
 
 
-def _differences(old: Mapping[str, float], new: Mapping[str, float]) -> list[MovedPartDict]:
+def _differences(old: Mapping[str, float], new: Mapping[str, float]) -> list[documents.MovedPartDict]:
     """New minus old by name, the largest first; what one model lacks is 0 there."""
     names = dict.fromkeys([*old, *new])
     found = [(name, old.get(name, 0.0), new.get(name, 0.0)) for name in names]

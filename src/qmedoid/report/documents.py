@@ -160,8 +160,6 @@ class ReportTableDict(TypedDict):
     labeled: Annotated[int, "Rows with a class of the model."]
     called: Annotated[list[CalledDict], "How often each class is called, among the rows that are counted."]
     drift: Annotated[dict[str, Any] | None, "The alert rate compared with what was expected, for two classes."]
-    seen: Annotated[dict[str, Any] | None, "Rows that were seen in fitting, among those that could be checked."]
-    counts_seen: Annotated[bool, "Whether figures count them: --all-rows."]
     novelty: Annotated[dict[str, Any], "Whether records are unlike the training rows, and that in words."]
     difference: Annotated[dict[str, Any], "How the table differs from the contract, and that in words."]
 
@@ -271,7 +269,13 @@ class EvaluatedDict(TypedDict):
     table: Annotated[ReportTableDict | None, "The table; null without one."]
 
 
-class AboutModelDict(TypedDict):
+class EvaluatedRowsDict(TypedDict):
+    squares: Annotated[SquaresDict | None, "At most 400 rows by falling probability, as lists with one entry each."]
+    errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
+    slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
+
+
+class AboutModelDict(EvaluatedRowsDict):
     columns: Annotated[list[ReportColumnDict], "Columns of the contract, at most 200: the most important ones of more."]
     n_columns: Annotated[int, "All columns of the contract."]
     left_out: Annotated[list[ReportLeftOutDict], "Columns that no model reads, at most 200."]
@@ -286,9 +290,6 @@ class SummaryDict(EvaluatedDict, AboutModelDict):
     model: Annotated[ReportModelDict, "What was fitted."]
     baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
     stability: Annotated[dict[str, Any] | None, "What 'qmedoid stability' says of fits of the table, if asked for."]
-    squares: Annotated[SquaresDict | None, "At most 400 rows by falling probability, as lists with one entry each."]
-    errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
-    slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
     expected: Annotated[ReportExpectedDict | None, "Counts of held-out rows at the present cut, of two classes."]
 
 

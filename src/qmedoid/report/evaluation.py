@@ -21,17 +21,7 @@ from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import Counts, OperatingSummary, curve_counts, curve_rows, probability
 from qmedoid.model.training_summary import MOST_CUTS, seen_in_words
-from qmedoid.report.documents import (
-    CalibrationBinDict,
-    CurvesDict,
-    CutsDict,
-    EvaluatedDict,
-    ReportCalibrationDict,
-    ReportFigureDict,
-    ReportOperatingDict,
-    ReportTableDict,
-    StopsDict,
-)
+from qmedoid.report import documents
 from qmedoid.report.reading import Looked
 from qmedoid.tables.evaluating import SEEN, labeled_report
 
@@ -41,7 +31,7 @@ _SMALLEST = float(np.finfo(np.float64).eps)
 HeldOut = tuple[Flags, Array, bool, Counts]
 
 
-def held_out_rows(model: Model) -> HeldOut | None:
+def _held_out_rows(model: Model) -> HeldOut | None:
     """The out-of-fold rows of two classes: whether each is positive, their log-odds, whether those are compressed.
 
     The last are the counts at the present cut. None where the model keeps no curve.
@@ -56,17 +46,17 @@ def held_out_rows(model: Model) -> HeldOut | None:
 
 
 def evaluated(
-    model: Model, looked: Looked | None, held_out: HeldOut | None, *, cost: float | None, all_rows: bool
-) -> EvaluatedDict:
+    model: Model, looked: Looked | None, *, cost: float | None
+) -> tuple[documents.EvaluatedDict, HeldOut | None]:
     """The table, and figures, confusion, operating point and calibration of its rows, else of held-out rows.
 
-    Rows of the table that the fit has seen have the code `SEEN`, unless all rows are to be counted.
+    Rows of the table that the fit has seen and that are not to be counted have the code `SEEN`.
     """
-    decision, days = model.decision, None if model.training is None else model.training.days
-    table = None if looked is None else _table(model, looked, all_rows=all_rows)
+    decision, per_day = model.decision, None if model.training is None else model.training.rows_per_day
+    table = None if looked is None else _table(model, looked)
     labels = [str(label) for label in decision.classes]
     known = np.zeros(0, dtype=np.bool_) if looked is None else looked.codes >= 0
-    stored, curve, ranked = model.metrics.get("held_out"), None, None
+    held_out, stored, curve, ranked = _held_out_rows(model), model.metrics.get("held_out"), None, None
     is_new: bool | None = True
     if looked is not None and known.any():
         report = labeled_report(model, looked.codes, looked.decided, looked.hashes)
@@ -101,15 +91,14 @@ def evaluated(
         on = f"{n:,} rows that the fit held out"
         about = f"{on}, from the model file."
     else:
-        return {"figures": None, "confusion": None, "operating": None, "calibration": None, "table": table}
+        return {"figures": None, "confusion": None, "operating": None, "calibration": None, "table": table}, held_out
     seen = 0 if looked is None or known.any() else int((looked.codes == SEEN).sum())
     if seen:
         about += f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new."
     source: Literal["table", "held-out"] = "table" if known.any() else "held-out"
-    point: ReportOperatingDict | None = None
+    point: documents.ReportOperatingDict | None = None
     if ranked is not None:
         counted = f"Counted on {n:,} {stops}; intervals are Clopper and Pearson's, at 95 %."
-        per_day = None if days is None else float(days.counts.sum()) / len(days.days)
         if per_day is not None:
             counted += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
         positive, log_odds, is_compressed = ranked
@@ -129,7 +118,7 @@ def evaluated(
         "operating": point,
         "calibration": curve,
         "table": table,
-    }
+    }, held_out
 
 
 def _about_table(report: Mapping[str, Any]) -> tuple[str, str]:
@@ -140,10 +129,7 @@ def _about_table(report: Mapping[str, Any]) -> tuple[str, str]:
     elif seen["rows"] and not left_out["seen"]:
         on += f" of the table, {seen['rows']:,} of which were seen in fitting"
     else:
-        checked = (
-            "" if seen["checked"] >= report["rows"] or left_out["seen"] else f" ({seen['checked']:,} were checked)"
-        )
-        on += f" the model has never seen{checked}"
+        on += " the model has never seen"
     kinds = {
         "seen": "seen in fitting (--all-rows counts them)",
         "missing": "without a class",
@@ -155,9 +141,9 @@ def _about_table(report: Mapping[str, Any]) -> tuple[str, str]:
     return on, about if words is None else f"{about} {words[0].upper()}{words[1:]}"
 
 
-def _figures(report: Mapping[str, Any], intervals: Mapping[str, Interval | None]) -> list[ReportFigureDict]:
+def _figures(report: Mapping[str, Any], intervals: Mapping[str, Interval | None]) -> list[documents.ReportFigureDict]:
     """The figures of a report as the page shows them, with their intervals."""
-    found = list[ReportFigureDict]()
+    found = list[documents.ReportFigureDict]()
     for key, name in FIGURE_NAMES.items():
         if key in report:
             value, interval, text = report[key], intervals.get(key), figure_text(report[key])
@@ -197,13 +183,13 @@ def _intervals(
 
 def _calibration(
     report: Mapping[str, Any], decision: Decision, codes: Codes, scores: Array
-) -> ReportCalibrationDict | None:
+) -> documents.ReportCalibrationDict | None:
     """Probabilities and what happened, in bins of about equally many rows."""
     if not decision.probabilistic:
         return None
     happened, probabilities = confidence_outcomes(codes, decision.probabilities(scores))
     order = np.argsort(probabilities, kind="stable")
-    ranked, outcomes, bins = probabilities[order], happened[order], list[CalibrationBinDict]()
+    ranked, outcomes, bins = probabilities[order], happened[order], list[documents.CalibrationBinDict]()
     wanted = np.arange(N_BINS) * len(ranked) // N_BINS
     starts = np.unique(np.searchsorted(ranked, ranked[wanted], side="left")).tolist()
     for begin, end in zip(starts, [*starts[1:], len(ranked)], strict=True):
@@ -220,25 +206,21 @@ def _calibration(
     }
 
 
-def _table(model: Model, looked: Looked, *, all_rows: bool) -> ReportTableDict:
+def _table(model: Model, looked: Looked) -> documents.ReportTableDict:
     """What there is to say of a table; its decisions are those about rows not seen in fitting, if there are any."""
     labels, labeled = model.decision.classes, (looked.codes >= 0) | (looked.codes == SEEN)
     codes, is_new = looked.decided.codes, looked.codes != SEEN
     codes = codes[is_new] if is_new.any() else codes
     called = np.bincount(codes, minlength=len(labels)).tolist()
-    drift = seen = None
+    drift = None
     if model.decision.operating is not None and len(labels) == 2:
         drift = model.decision.operating.drift(int(called[1]), len(codes))
-    if model.seen is not None and looked.hashes is not None and labeled.any():
-        seen = model.seen.among(looked.hashes[labeled])
     return {
         "rows": looked.rows,
         "target": looked.target,
         "labeled": int(labeled.sum()),
         "called": [{"class": str(label), "rows": n} for label, n in zip(labels, called, strict=True)],
         "drift": None if drift is None else drift._asdict(),
-        "seen": None if seen is None else {"rows": seen[0], "checked": seen[1]},
-        "counts_seen": all_rows,
         "novelty": {**looked.novelty.found, "lines": looked.novelty.lines},
         "difference": {**looked.difference.as_dict(), "lines": looked.difference.lines()},
     }
@@ -266,7 +248,7 @@ def operating(
     is_compressed: bool = False,
     cost: float | None = None,
     rows_per_day: float | None = None,
-) -> CutsDict:
+) -> documents.CutsDict:
     """The operating part of a summary, without its sentence: stops and curves of rows of two classes.
 
     Rows of the held-out curve have draws and a prevalence that the decision knows. Compressed, those between two
@@ -312,7 +294,7 @@ def operating(
         "per_day": rows_per_day,
         "cost": cost,
         "start": columns["alerts"].index(here) if here in columns["alerts"] else 0,
-        "stops": cast("StopsDict", columns),
+        "stops": cast("documents.StopsDict", columns),
         "curves": drawn,
     }
 
@@ -376,7 +358,7 @@ def _texts(counts: Counts, summary: OperatingSummary, cost: float | None, rows_p
     return texts
 
 
-def _curves(hits: Codes, possible: Codes) -> CurvesDict:
+def _curves(hits: Codes, possible: Codes) -> documents.CurvesDict:
     """ROC, precision against recall, and recall against alert rate; rows have falling log-odds."""
     n, n_positive = int(possible[-1]), int(hits[-1])
     n_negative = n - n_positive

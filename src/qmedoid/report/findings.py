@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.exceptions import some_of
 from qmedoid.explain.effect import column_values
 from qmedoid.kernels.ties import stable_order
 from qmedoid.metrics.intervals import share_change
 from qmedoid.model.model import Model
 from qmedoid.report.documents import ReportFindingDict
 from qmedoid.report.reading import Sample
-from qmedoid.spelling import did_you_mean
 from qmedoid.tables.checking import judged_alone
 from qmedoid.tables.kinds import IDENTIFIERS
 
@@ -48,15 +47,6 @@ def finding(code: str) -> Callable[[Callable[[Facts], Verdict]], Callable[[Facts
         return evaluate
 
     return register
-
-
-def check_codes(codes: Iterable[str]) -> None:
-    """Refuse codes that no finding has."""
-    for code in codes:
-        if code not in FINDINGS:
-            raise ParameterError(
-                f"There is no finding {code!r}.{did_you_mean(code, FINDINGS)} There are {', '.join(sorted(FINDINGS))}."
-            )
 
 
 def evaluate_findings(
@@ -220,21 +210,6 @@ def baseline_better(facts: Facts) -> Verdict:
     return ("problem" if found["better"] else "passed"), found["verdict"]
 
 
-@finding("QM304")
-def seen_rows(facts: Facts) -> Verdict:
-    """Rows of the table that are training rows, so that figures are too good."""
-    table = facts["table"]
-    if table is None or table["seen"] is None:
-        return "not applicable", "It needs a table, and a model that keeps hashes of its training rows."
-    rows, checked = table["seen"]["rows"], table["seen"]["checked"]
-    if not rows:
-        return "passed", f"None of {checked:,} rows was seen in fitting."
-    said = f"{rows:,} of {checked:,} rows were seen in fitting"
-    if not table["counts_seen"]:
-        return "passed", f"{said}, and no figure counts them."
-    return ("problem" if rows > 0.01 * checked else "tip"), f"{said}, and are counted all the same."
-
-
 @finding("QM401")
 def contract(facts: Facts) -> Verdict:
     """Columns or cells that the training rows did not have."""
@@ -292,18 +267,6 @@ def alert_rate(facts: Facts) -> Verdict:
     if found["direction"] == "none":
         return "passed", f"{said}."
     return "problem", f"{said} ({low:.3g} to {high:.3g} % by chance)."
-
-
-@finding("QM407")
-def without_classes(facts: Facts) -> Verdict:
-    """A table that gives no figures."""
-    table = facts["table"]
-    if table is None:
-        return _NO_TABLE
-    if table["labeled"]:
-        missing = table["rows"] - table["labeled"]
-        return "passed", f"{table['labeled']:,} rows have a class of the model, {missing:,} have none."
-    return "tip", f"None of {table['rows']:,} rows has a class of the model: they do not show how good it is."
 
 
 @finding("QM408")

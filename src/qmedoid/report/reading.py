@@ -129,12 +129,6 @@ class Looked:
     sample: Sample
     rare: Sample
 
-    def known_rows(self) -> Sample:
-        """The rows that are counted and whose cells are known, in the order of the table, with the codes that count."""
-        every = self.sample.joined([self.rare])
-        rows, first = np.unique(every.rows, return_index=True)
-        return every.take(first[self.codes[rows] >= 0])
-
 
 class LookTally:
     """Decisions and a sample, gathered batch by batch."""

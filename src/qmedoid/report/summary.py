@@ -16,12 +16,12 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.card import model_card
 from qmedoid.report.documents import ReportBaselinesDict, ReportExpectedDict, ReportModelDict, SummaryDict
-from qmedoid.report.evaluation import evaluated, held_out_rows
-from qmedoid.report.findings import check_codes, evaluate_findings
-from qmedoid.report.parts import MOST_MEDOIDS, describe, plain_cells
+from qmedoid.report.evaluation import evaluated
+from qmedoid.report.findings import FINDINGS, evaluate_findings
+from qmedoid.report.parts import MOST_MEDOIDS, OUTCOMES, describe, plain_cells
 from qmedoid.report.reading import Looked, look_at_data
-from qmedoid.report.rows import OUTCOMES, curve_squares, evaluated_rows
 from qmedoid.report.verdict import opening
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables.evaluating import without_seen
 
 FORMAT = 2
@@ -58,7 +58,10 @@ class ReportSettings:
     all_rows: bool = False
 
     def __post_init__(self) -> None:
-        check_codes(self.ignore)
+        for code in self.ignore:
+            if code not in FINDINGS:
+                near = did_you_mean(code, FINDINGS)
+                raise ParameterError(f"There is no finding {code!r}.{near} There are {', '.join(sorted(FINDINGS))}.")
 
 
 def summarize(
@@ -83,18 +86,16 @@ def summarize(
         What layers above found, in the form of the summary.
     """
     names, settings = names or {}, settings or ReportSettings()
-    counted = looked
+    counted, sample = looked, None if looked is None else looked.sample
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
-    held_out, sample = held_out_rows(model), None if looked is None else looked.sample
-    about, importance = describe(model, sample, with_rows=settings.rows)
-    squares, errors, slices = evaluated_rows(model, counted, importance, with_rows=settings.rows)
+    shown, held_out = evaluated(model, counted, cost=settings.cost)
+    # Rows between two thresholds that were kept have no place of their own.
+    curve = None if held_out is None or held_out[2] else held_out[:2]
+    about, importance = describe(model, counted, curve, with_rows=settings.rows)
     holds = _holds(model, settings)
-    if counted is not None:
-        if settings.rows and squares is not None:
-            holds += f" It also holds cells of {len(squares['rank']):,} rows of the table, one for each square."
-    elif held_out is not None and not held_out[2]:
-        squares = curve_squares(model, *held_out[:2])
+    if counted is not None and settings.rows and about["squares"] is not None:
+        holds += f" It also holds cells of {len(about['squares']['rank']):,} rows of the table, one for each square."
     point = model.decision.operating
     expected: ReportExpectedDict | None = None
     if point is not None and point.counts is not None and point.prevalence is None:
@@ -113,12 +114,9 @@ def summarize(
         },
         "model": _fitted(model, settings, holds),
         **about,
-        **evaluated(model, counted, held_out, cost=settings.cost, all_rows=settings.all_rows),
+        **shown,
         "baselines": baselines,
         "stability": None if stability is None else dict(stability),
-        "squares": squares,
-        "errors": errors,
-        "slices": slices,
         "expected": expected,
     }
     made: dict[str, Any] = {**summary}
@@ -143,7 +141,7 @@ def _fitted(model: Model, settings: ReportSettings, holds: str) -> ReportModelDi
         "decided_by": decided_by,
         "parts": dict(zip([part.name for part in model.parts], model.weights.tolist(), strict=True)),
         "n_medoids": 0 if medoids is None else len(medoids.numbers),
-        "n_neighbors": len(model.neighbors),
+        "n_neighbors": model.n_neighbors,
         "training_rows": None if training is None else training.n_rows,
         "class_shares": None if decision.priors is None else decision.priors.tolist(),
         "threshold": None if decision.operating is None else decision.operating.threshold,
@@ -164,7 +162,7 @@ def _holds(model: Model, settings: ReportSettings) -> str:
         n_raw = len(model.records)
         said = f"This page holds {n_raw:,} rows of the training table as they were there, the medoids."
     if settings.live and medoids is not None:
-        further = f" and {len(model.neighbors):,} further rows" if len(model.neighbors) else ""
+        further = f" and {model.n_neighbors:,} further rows" if model.n_neighbors else ""
         said += (
             f" Where the page has its live model, it holds the numbers that the model compares with, of "
             f"{len(medoids.numbers):,} medoids{further}: values of columns can be computed back."

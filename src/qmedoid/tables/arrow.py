@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes, column_slices
+from qmedoid.arrays import Array, Codes, column_slices, is_collection
 from qmedoid.exceptions import DataError, some_of
-from qmedoid.extras import is_collection
 from qmedoid.spelling import did_you_mean
 
 _MISSING_TEXTS = "NA N/A n/a #N/A NaN nan null NULL None ? - <NA> NaT #NA n.a. N.A."
@@ -256,9 +255,12 @@ def plain_records(table: pa.Table, rows: npt.NDArray[np.intp] | None = None) -> 
     others = np.ones(len(names), dtype=np.bool_)
     for block, values in number_blocks(table, [names[place] for place in floats]):
         others[floats[block]] = False
-        for place, cells in zip(
-            floats[block].tolist(), block_lists(values if rows is None else values[rows]), strict=True
-        ):
+        values = values if rows is None else values[rows]
+        finite = np.isfinite(values)
+        lists = (
+            values.T.tolist() if finite.all() else np.where(finite, values.astype(object), np.array(None)).T.tolist()
+        )
+        for place, cells in zip(floats[block].tolist(), lists, strict=True):
             columns[place] = cells
     for place in np.flatnonzero(others).tolist():
         column = table.column(place)
@@ -365,16 +367,6 @@ def frame_columns(data: Any) -> list[Any]:
         return [data.iloc[:, place] for place in range(len(data.columns))]
     columns: dict[int, Any] = dict(zip(floats, array_columns(data.iloc[:, floats].to_numpy()), strict=True))
     return [columns[place] if place in columns else data.iloc[:, place] for place in range(len(data.columns))]
-
-
-def block_lists(values: npt.NDArray[np.float64]) -> list[list[Any]]:
-    """The columns of a block as lists, with None for cells that are no finite numbers."""
-    finite = np.isfinite(values)
-    cells = values if finite.all() else values.astype(object)
-    if not finite.all():
-        cells[~finite] = None
-    columns: list[list[Any]] = cells.T.tolist()
-    return columns
 
 
 def first_line(error: BaseException) -> str:

@@ -296,7 +296,7 @@ def codes_as(given: pa.Array | pa.ChunkedArray, column: Column, levels: tuple[st
 def _places(text: pa.Array, levels: tuple[str, ...]) -> Codes:
     import pyarrow.compute as pc
 
-    place = pc.index_in(text, value_set=_value_set(levels, text.type))
+    place = pc.index_in(text, value_set=_level_sets(levels, text.type)[0])
     codes: Codes = place.fill_null(len(levels) + 1).to_numpy(zero_copy_only=False).astype(np.intp)
     if place.null_count:
         # An empty text that is a level stays one. What is written otherwise than its level is rare.
@@ -305,17 +305,12 @@ def _places(text: pa.Array, levels: tuple[str, ...]) -> Codes:
     return codes
 
 
-@lru_cache(maxsize=256)
-def _value_set(levels: tuple[str, ...], kind: pa.DataType) -> pa.Array:
-    return pa.array(levels, kind)
-
-
 def _places_of_spellings(text: pa.Array, levels: tuple[str, ...]) -> Codes:
     """The places of texts that are written as no level is, blanks and trailing zeros aside."""
     import pyarrow.compute as pc
 
     trimmed = pc.utf8_trim_whitespace(text)
-    spellings, places = _spellings(levels, text.type)
+    _, spellings, places = _level_sets(levels, text.type)
     place = _as_floats(pc.index_in(_in_one_spelling(trimmed), value_set=spellings))
     unseen = np.isnan(place)
     codes: Codes = np.where(unseen, len(levels) + 1, places[np.where(unseen, 0, place).astype(np.intp)])
@@ -325,16 +320,17 @@ def _places_of_spellings(text: pa.Array, levels: tuple[str, ...]) -> Codes:
 
 
 @lru_cache(maxsize=256)
-def _spellings(levels: tuple[str, ...], kind: pa.DataType) -> tuple[pa.Array, Codes]:
-    """The levels in their common spelling, and the place of each; where two share one, neither is meant by it."""
+def _level_sets(levels: tuple[str, ...], kind: pa.DataType) -> tuple[pa.Array, pa.Array, Codes]:
+    """The levels; their common spellings, without those that two share, and the index of each."""
     import pyarrow.compute as pc
 
-    spelt = _in_one_spelling(pc.utf8_trim_whitespace(pa.array(levels, kind)))
+    given = pa.array(levels, kind)
+    spelt = _in_one_spelling(pc.utf8_trim_whitespace(given))
     counts = spelt.value_counts()
     shared = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
     own = np.flatnonzero(~pc.is_in(spelt, value_set=shared).to_numpy(zero_copy_only=False))
     # One place more, for texts that are none of these where there are no levels at all.
-    return spelt.take(pa.array(own)), np.append(own, 0).astype(np.intp)
+    return given, spelt.take(pa.array(own)), np.append(own, 0).astype(np.intp)
 
 
 def _in_one_spelling(text: pa.Array) -> pa.Array:

@@ -37,22 +37,10 @@ Folds: TypeAlias = list[tuple[Codes, Codes]]
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSettings:
-    """How a table becomes a dataset.
+    """How a table becomes a dataset: its target, roles, values that are read as missing, and how texts are read.
 
-    Attributes
-    ----------
-    target : str or None
-        Column of the classes.
-    roles : mapping
-        Roles of columns by name.
-    decimal, date_order : str or None
-        How texts are read that do not show it.
-    missing : mapping
-        Values that are read as missing, by column.
-    groups, weights, times : str or None
-        Columns that keep rows together, weigh them and order them; none of them is learned from.
-    takes_numbers : bool
-        Whether many numbers in the target are classes all the same.
+    The columns `groups`, `weights` and `times` keep rows together, weigh and order them; none of them is learned from.
+    With `takes_numbers`, many numbers in the target are classes all the same.
     """
 
     target: str | None = None
@@ -102,46 +90,20 @@ class DatasetSettings:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows for a fit.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-        Columns in their roles, with missing cells where a value stands for one.
-    kinds : Inferred
-        How its columns are read, and which are left out.
-    target : Target
-    settings : DatasetSettings
-        What the table was made by; its columns have the roles in it.
-    groups : ndarray of shape (n,) or None
-        Groups that were given; None where equal rows belong together.
-    weights : ndarray of shape (n,) or None
-    rows : ndarray of shape (n,)
-        Number of every row in its source.
-    n_source : int
-        Rows of that, as far as is known.
-    times : pyarrow.ChunkedArray or None
-        Moments or numbers that order the rows.
-    notes : tuple of str
-        What there is to say about how the rows were read.
-    whole : pyarrow.Table or None
-        All rows that were read, also those without a class: they are asked for the names of levels.
-    is_part : bool
-        Whether the kinds were found on more rows than these.
-    """
+    """Rows for a fit: a table with null for what stands for missing cells, how its columns are read, and classes."""
 
     table: pa.Table
     kinds: Inferred
     target: Target
     settings: DatasetSettings
-    rows: Codes
-    n_source: int
-    groups: Codes | None = None
+    rows: Codes  # number of every row in its source
+    n_source: int  # rows of the source, as far as is known
+    groups: Codes | None = None  # those that were given; where there are none, equal rows belong together
     weights: Array | None = None
-    times: pa.ChunkedArray | None = None
-    notes: tuple[str, ...] = ()
-    whole: pa.Table | None = None
-    is_part: bool = False
+    times: pa.ChunkedArray | None = None  # moments or numbers that order the rows
+    notes: tuple[str, ...] = ()  # how the rows were read
+    whole: pa.Table | None = None  # rows without a class as well, for the names of levels
+    is_part: bool = False  # whether the kinds were inferred from more rows than these
 
     @classmethod
     def of(
@@ -156,19 +118,7 @@ class Dataset:
         n_source: int | None = None,
         kinds: Inferred | None = None,
     ) -> "Dataset":
-        """The rows of a table in memory.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-        target : Target
-            Classes of its rows.
-        settings : DatasetSettings
-        groups, weights, rows : ndarray of shape (n,), optional
-        n_source : int, optional
-        kinds : Inferred, optional
-            How columns are read, if that was found on more rows than these.
-        """
+        """The rows of a table in memory; `kinds` says how columns are read, if that was inferred from more rows."""
         table = in_roles(table, settings.all_roles)
         found = kinds
         if found is None:

@@ -18,6 +18,7 @@ EXAMPLES = 5
 """Cells that are shown for each column."""
 NAMED_LEVELS = 1000
 """New levels of a column that are remembered; of more it is not known how many there are."""
+_LEVELS: tuple[Literal["unseen_levels", "untrained_levels"], ...] = ("unseen_levels", "untrained_levels")
 _KEPT = {"wrong_examples": EXAMPLES, "respelt_examples": EXAMPLES}
 
 
@@ -147,7 +148,10 @@ class Difference:
             "suggestions": dict(self.suggestions),
             "kinds": dict(self.kinds),
             "rows": None if self.issues is None else self.issues.rows,
-            "cells": {column.name: _shortened(issues) for column, issues in self._column_issues()},
+            "cells": {
+                column.name: cast("OddCellsDict", issues | {name: issues[name][:EXAMPLES] for name in _LEVELS})
+                for column, issues in self._column_issues()
+            },
         }
 
     def merged(self, other: "Difference") -> "Difference":
@@ -289,12 +293,6 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
 
 def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.casefold())
-
-
-def _shortened(issues: OddCellsDict) -> OddCellsDict:
-    first = slice(0, EXAMPLES)
-    levels = {"unseen_levels": issues["unseen_levels"][first], "untrained_levels": issues["untrained_levels"][first]}
-    return cast("OddCellsDict", issues | levels)
 
 
 def _unseen_line(name: str, n_rows: int, levels: list[str]) -> str:

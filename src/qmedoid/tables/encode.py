@@ -104,23 +104,15 @@ def encode_column(
 
 
 def read_column(given: pa.Array | pa.ChunkedArray, column: Column, issues: Issues) -> cells.Cells:
-    """Cells of a column that is no category; those whose decimals may be thousands are not of the kind."""
+    """Cells of a column that is no category; those with maybe thousands for decimals, 1.275 beside 935, are wrong."""
     read = cells.read_as(given, column)
-    if column.kind == "number" and cells.is_text(given.type) and not issues.trusts_points:
-        return _without_doubtful(given, read, column, issues)
-    return read
-
-
-def _without_doubtful(
-    given: pa.Array | pa.ChunkedArray, read: cells.Cells, column: Column, issues: Issues
-) -> cells.Cells:
-    """Numbers without those whose decimals may be thousands, as in a column of plain numbers 1.275 and 935."""
+    if column.kind != "number" or not cells.is_text(given.type) or issues.trusts_points:
+        return read
     from qmedoid.tables.numbers import doubtful_points
 
     doubtful = None
     if column.name not in issues.shows_points and maybe_thousands(read.values):
-        given = cells.one_chunk(cells.without_missing_values(given, column))
-        doubtful = doubtful_points(given, column.spelling)
+        doubtful = doubtful_points(cells.one_chunk(cells.without_missing_values(given, column)), column.spelling)
     if doubtful is None:
         issues.shows_points.add(column.name)
         return read

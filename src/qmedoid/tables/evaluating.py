@@ -177,13 +177,8 @@ def evaluate_file(
 
     Rows that cannot be decided about (`qmedoid.tables.writing`) refuse the table, or are left out and, if the settings
     name a file for them, written there as they were.
-
-    Returns
-    -------
-    codes, decided, hashes, novelty
-        Class codes of n rows (those of `qmedoid.tables.targets`), decisions about them and their hashes, if kept.
-    bad : tuple of int and str
-        Rows that could not be decided about; where the first of them is, and why.
+    Returns class codes, decisions, their hashes, if kept, the novelty of the rows, and how many could not be decided
+    about, with where the first of them is and why.
     """
     with TableReading(model, where, settings) as reading:
         names = reading.source.names
@@ -286,27 +281,13 @@ A calibration has a dozen numbers; more rows would take minutes and change none 
 
 
 class LabeledRows(NamedTuple):
-    """What is known of n labeled rows that may calibrate a model of C classes.
+    """What is known of n labeled rows that may calibrate a model of C classes."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, C)
-        Class scores before the last calibration.
-    by_circuit : ndarray of shape (n,)
-        Whether the circuit decides.
-    codes : ndarray of shape (n,)
-        Classes.
-    hashes : ndarray of shape (n,)
-        Of the cells that the model reads, by its key if it has one.
-    cells : ndarray of shape (n, columns)
-        Encoded columns that the model reads.
-    """
-
-    scores: Array
+    scores: Array  # (n, C), before the last calibration
     by_circuit: Flags
     codes: Codes
-    hashes: Hashes
-    cells: Array
+    hashes: Hashes  # of the cells that the model reads, by its key if it has one
+    cells: Array  # encoded columns that the model reads
 
     def take(self, rows: Codes | Flags) -> "LabeledRows":
         """Some of the rows."""

@@ -18,7 +18,6 @@ from qmedoid.tables.roles import (
     Sentinels,
     find_sentinels,
     may_hold_sentinels,
-    missing_values_note,
     with_missing_values,
 )
 
@@ -131,9 +130,9 @@ def _with_missing_values(table: pa.Table, missing: Mapping[str, Collection[Any]]
         inferred = infer_columns(cells.with_missing_values_out(table, settled), **how)
         drafts = {column.name: column for column in inferred.columns}
         before, settled = settled, ()
-        for name, values in missing.items():
+        for name, texts in missing.items():
             draft = drafts.get(name) or Column(name, kind_of_type(table.schema.field(name).type) or "category")
-            settled += (with_missing_values(draft, values, table.column(name), decimal, is_sample=is_sample),)
+            settled += (with_missing_values(draft, texts, table.column(name), decimal, is_sample=is_sample),)
         if before == settled:
             break
     own = {column.name: column.missing_values for column in settled}
@@ -141,7 +140,13 @@ def _with_missing_values(table: pa.Table, missing: Mapping[str, Collection[Any]]
     notes = dict(inferred.notes)
     for column in columns:
         if column.missing_values:
-            said = missing_values_note(column, table.column(column.name), rows)
+            given = table.column(column.name)
+            held = cells.without_missing_values(given, column).null_count - given.null_count
+            values = column.missing_values
+            said = f"no cell is {' or '.join(values)}, which is read as missing"
+            if held:
+                said = f"{held:,} of {len(given):,} {rows} hold {' and '.join(values)}, read as missing"
+            said = f"column {column.name!r}: {said}"
             notes[column.name] = "; ".join([said, *([notes[column.name]] if column.name in notes else [])])
     return replace(inferred, columns=columns, notes=notes)
 
@@ -333,7 +338,14 @@ def _number_column(
     One to `keep` is no identifier; of one that is `settled` to be numbers nothing else is guessed either.
     """
     if kind == "date":
-        return _date_column(name, read)
+        absent = np.isnat(read.values)
+        days = read.values[~absent]
+        if len(days) == 0:
+            return EMPTY
+        if days.min() == days.max() and not absent.any():
+            return f"{CONSTANT}{days[0]}"
+        beyond = _wrong_note(name, read, len(absent), "beyond the calendar") if len(read.wrong) else None
+        return Column(name, "date", bool(absent.any()), is_open=bool(len(read.wrong))), beyond
     usable = cells.is_usable(read.values)
     values = read.values[usable]
     if len(values) == 0:
@@ -375,17 +387,6 @@ def _are_days(values: Array) -> bool:
     different = np.unique(values)
     days = cells.read(pa.array(different), "date", "yyyymmdd").values
     return len(different) >= _DIFFERENT_DAYS and not np.isnat(days).any()
-
-
-def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | str:
-    missing = np.isnat(read.values)
-    values = read.values[~missing]
-    if len(values) == 0:
-        return EMPTY
-    if values.min() == values.max() and not missing.any():
-        return f"{CONSTANT}{values[0]}"
-    note = _wrong_note(name, read, len(missing), "beyond the calendar") if len(read.wrong) else None
-    return Column(name, "date", bool(missing.any()), is_open=bool(len(read.wrong))), note
 
 
 def _category_column(
@@ -456,19 +457,13 @@ def id_reason(
     `n_different` are the different numbers, where floats are too coarse to count them; `n_rows` the rows of the table
     of which the values are a sample.
     """
-    in_sequence = is_whole and _are_of_a_run(values, n_rows or len(values))
+    # The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
+    # drawn by chance from a range of R, about n²/2R pairs would be equal.
+    n, spread = len(values), values.max() - values.min() + 1
+    is_run = spread == n or (spread <= 4 * (n_rows or n) and n * n / (2 * spread) >= _REPEATS)
+    in_sequence = is_whole and is_run
     if not (in_sequence or is_identifier_name(name)) or not (values == np.trunc(values)).all():
         return None
     if (len(np.unique(values)) if n_different is None else n_different) < len(values):
         return None
     return NUMBERS_ROWS if in_sequence else OWN_NUMBER
-
-
-def _are_of_a_run(values: Array, n_rows: int) -> bool:
-    """Whether whole numbers, all different, are too close together for anything but numbered rows.
-
-    The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
-    drawn by chance from a range of R, about n²/2R pairs would be equal.
-    """
-    n, spread = len(values), values.max() - values.min() + 1
-    return bool(spread == n or (spread <= 4 * n_rows and n * n / (2 * spread) >= _REPEATS))

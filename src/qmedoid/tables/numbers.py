@@ -5,7 +5,7 @@ decimals, without the 5 where no cell has decimals) and a unit behind a blank, a
 """
 
 import re
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -153,15 +153,6 @@ def may_be_thousands(text: pa.Array) -> bool:
     return bool(is_grouped and is_short)
 
 
-def are_long_digits(text: pa.Array) -> bool:
-    """Whether texts are whole numbers, some of them with more digits than a float has."""
-    text = _trimmed(text)
-    return bool(
-        pc.all(pc.match_substring_regex(text, r"^[+-]?\d+$")).as_py()
-        and pc.any(pc.match_substring_regex(text, r"\d{16}")).as_py()
-    )
-
-
 def shows_points(text: pa.Array) -> bool:
     """Whether texts are numbers with a decimal point without doubt."""
     text = _trimmed(text)
@@ -185,17 +176,6 @@ def described(spelling: str) -> str:
 
 
 _FORMS = ("1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5", "1'234,5")
-
-
-@lru_cache(maxsize=16)
-def _pattern(form: str) -> str:
-    """The pattern of what stands between signs and units."""
-    group, sign, is_shown = _signs(form)
-    point = re.escape(sign)
-    whole = rf"(?:[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}})+|\d+)" if group else r"\d+"
-    # Where no decimals were seen it is open what a sign before three digits means.
-    decimals = r"\d*" if is_shown else r"(?:\d{1,2}|\d{4,})?"
-    return rf"^(?:{whole}(?:{point}{decimals})?|{point}\d+)$"
 
 
 def _signs(form: str) -> tuple[str, str, bool]:
@@ -255,7 +235,13 @@ def _all_fit(body: pa.Array, form: str) -> bool:
 
 
 def _fits(body: pa.Array, form: str) -> pa.Array:
-    return pc.match_substring_regex(body, _pattern(form))
+    """Whether what stands between signs and units is written in a form."""
+    group, sign, is_shown = _signs(form)
+    point = re.escape(sign)
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}})+|\d+)" if group else r"\d+"
+    # Where no decimals were seen it is open what a sign before three digits means.
+    decimals = r"\d*" if is_shown else r"(?:\d{1,2}|\d{4,})?"
+    return pc.match_substring_regex(body, rf"^(?:{whole}(?:{point}{decimals})?|{point}\d+)$")
 
 
 def _example(cells: pa.Array, chosen: pa.Array) -> str:

@@ -33,37 +33,16 @@ from qmedoid.tables.writing import OnBadRow
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """What a score writes and how it reads its table, for a file, a folder, a data frame and a worker alike.
+    """What a score writes and how it reads its table, for a file, a folder, a data frame and a worker alike."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Columns of the table to carry through, before the results.
-    add : tuple of str
-        Further results, of `qmedoid.tables.results.ADDED`.
-    n_reasons : int
-        Columns that are named at most as reasons.
-    on_mismatch : {"error", "warn"}
-        A table that breaks the contract is refused, or scored as well as possible.
-    on_bad_row : {"refuse", "flag", "skip"}
-        Rows that cannot be decided about refuse the table, are kept with empty results and a column ``flag`` that says
-        why, or are left out.
-    bad_rows : str or None
-        File that takes the rows that are left out, as they were.
-    safe_csv : bool
-        Whether texts in CSV that a spreadsheet would run as a formula get an apostrophe before them.
-    delimiter, decimal : str or None
-        Of a text; detected where None.
-    """
-
-    columns: tuple[str, ...] = ()
-    add: tuple[str, ...] = ()
-    n_reasons: int = 3
+    columns: tuple[str, ...] = ()  # of the table, carried through before the results
+    add: tuple[str, ...] = ()  # further results, of `ADDED`
+    n_reasons: int = 3  # columns that are named at most as reasons
     on_mismatch: OnMismatch = "error"
     on_bad_row: OnBadRow = "refuse"
-    bad_rows: str | None = None
-    safe_csv: bool = True
-    delimiter: str | None = None
+    bad_rows: str | None = None  # file that takes the rows that are left out, as they were
+    safe_csv: bool = True  # whether texts that a spreadsheet would run as a formula get an apostrophe before them
+    delimiter: str | None = None  # of a text; it and the decimal sign are detected where None
     decimal: str | None = None
 
     def key(self) -> dict[str, Any]:
@@ -158,14 +137,8 @@ class ResultColumns:
         ``score`` is the probability of the second of two classes, else of the predicted one (the margin where the model
         has no probabilities); ``nearest_medoid_…`` is the training row of the nearest medoid of each class.
 
-        Parameters
-        ----------
-        rows : RecordBatch or Table
-            All rows, with the carried columns.
-        part : DecidedRows
-            Decisions about those that are not bad; the others are kept with empty results, or left out.
-        origin : tuple of str and int
-            Name of the file, and place of the first of these rows in it.
+        Bad rows are kept with empty results, or left out. `origin` is the name of the file, and the index of the first
+        of these rows in it.
         """
         bad, columns, carried = part.bad, self._of_decisions(part), rows.select(self.carried)
         before = [one_chunk(column) for column in carried.columns]
@@ -204,7 +177,7 @@ class ResultColumns:
         columns: list[Any] = [_chosen(classes, decided.codes), scores, decided.margins]
         if medoids is not None and decided.nearest is not None:
             columns += [medoids.numbers.take(decided.nearest[:, code]) for code in range(len(classes))]
-        columns.append(_chosen(self.model.deciders, decided.by_circuit.astype(np.intp)))
+        columns.append(_chosen((self.model.method, "circuit"), decided.by_circuit.astype(np.intp)))
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))
         if "reasons" in self.add:
@@ -248,17 +221,6 @@ def reason_texts(
     The same words as in an explanation: × raises the odds of the positive class of two, of more those of the predicted
     class against the next best one. Of equal contributions the first by name comes first, as in
     `qmedoid.explain.explaining`. Columns that change the odds by less than a twentieth of a percent are left out.
-
-    Parameters
-    ----------
-    model : Model
-    batch : RecordBatch or Table
-        The records, under the names of the contract.
-    encoded : sequence of ndarray
-        Their encoded columns.
-    decided : Decisions
-    n_reasons : int
-        Columns that are named at most.
     """
     if not len(decided.codes):
         return pa.array([], pa.string())

@@ -214,23 +214,18 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
         is_negative = kind == "number" and sign > 0 and -end in _CODES and (values[1:] >= 0).sum() >= _NEXT
         codes = -values[values < 0]
         are_codes = is_negative and len(codes) <= _MOST and np.isin(codes, _CODES).all()
-        if are_codes or _is_isolated(values, counts, end, kind):
+        nines = kind == "number" and end > 9 and set(cell_text(end, kind)) == {"9"}
+        others, n_others, gap = values[1:], counts[1:].sum(), values[1] - values[0]
+        if len(others) < _NEXT:
+            is_isolated = nines and gap >= STEPS * (others[-1] - others[0])
+        else:
+            middle = others[np.searchsorted(np.cumsum(counts[1:]), n_others / 2.0)]
+            is_far = gap >= STEPS * np.diff(others[:_STEPS]).max() and gap >= REACH * (middle - values[0])
+            is_many = counts[0] < n_others and counts[0] >= SPIKE * counts[1 : 1 + _NEXT].mean()
+            is_isolated = is_far and (nines or is_many)
+        if are_codes or is_isolated:
             return end, int(counts[0]), sign * float(values[1])
     return None
-
-
-def _is_isolated(values: Array, counts: npt.NDArray[np.intp], end: float, kind: Kind) -> bool:
-    """Whether the first of some values in order is far from the others; `end` is how the table has it."""
-    nines = kind == "number" and end > 9 and set(cell_text(end, kind)) == {"9"}
-    others, n_others = values[1:], counts[1:].sum()
-    gap = others[0] - values[0]
-    if len(others) < _NEXT:
-        return nines and bool(gap >= STEPS * (others[-1] - others[0]))
-    middle = others[np.searchsorted(np.cumsum(counts[1:]), n_others / 2.0)]
-    step = np.diff(others[:_STEPS]).max()
-    if gap < STEPS * step or gap < REACH * (middle - values[0]):
-        return False
-    return nines or bool(counts[0] < n_others and counts[0] >= SPIKE * counts[1 : 1 + _NEXT].mean())
 
 
 def check_missing(
@@ -309,12 +304,3 @@ def _spelt(value: Any, draft: Column, decimal: str | None) -> str | None:
         if not (np.isnat(read[0]) if draft.kind == "date" else not abs(number) <= cells.LARGEST):
             return cell_text(number, draft.kind)
     return None
-
-
-def missing_values_note(column: Column, given: pa.ChunkedArray, rows: str) -> str:
-    """How many cells hold a value that is read as missing."""
-    held, before = cells.without_missing_values(given, column).null_count, given.null_count
-    values = " and ".join(column.missing_values)
-    if held == before:
-        return f"column {column.name!r}: no cell is {values.replace(' and ', ' or ')}, which is read as missing"
-    return f"column {column.name!r}: {held - before:,} of {len(given):,} {rows} hold {values}, read as missing"

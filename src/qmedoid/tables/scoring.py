@@ -292,27 +292,14 @@ def shows_prevalence(model: Model) -> bool:
 
 @dataclass
 class ScoredFile:
-    """What was counted while a table was scored; the counts of several files add up.
+    """What was counted while a table was scored; the counts of several files add up."""
 
-    Attributes
-    ----------
-    rows, bad_rows : int
-        Rows that were written with results, and rows that could not be decided about.
-    predicted : dict of str to int
-        Rows by their class.
-    difference : Difference
-        How the table differs from the contract.
-    novelty : NoveltyTally
-    log_odds : ndarray or None
-        Histogram of those of two classes with probabilities.
-    """
-
-    rows: int
-    bad_rows: int
-    predicted: dict[str, int]
+    rows: int  # that were written with results
+    bad_rows: int  # that could not be decided about
+    predicted: dict[str, int]  # rows by their class
     difference: Difference
     novelty: NoveltyTally
-    log_odds: Array | None
+    log_odds: Array | None  # histogram of those of two classes with probabilities
 
     @classmethod
     def none(cls, model: Model) -> "ScoredFile":

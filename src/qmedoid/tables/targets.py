@@ -81,12 +81,9 @@ def class_labels(column: pa.ChunkedArray, name: str) -> tuple[Codes, pa.ChunkedA
     Other cells are refused.
     """
     rows = np.flatnonzero(label_codes(column, ()) != MISSING)
-    return rows, _labels(column if len(rows) == len(column) else column.take(pa.array(rows)), name)
-
-
-def _labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    column = column if len(rows) == len(column) else column.take(pa.array(rows))
     if len(column) == 0:
-        return column
+        return rows, column
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         import pyarrow.compute as pc
@@ -97,16 +94,16 @@ def _labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
                 f"The target {name!r} holds a text of {longest:,} signs: that names no class. Give a column of names."
             )
         # Nobody means two classes by "yes" and "yes ".
-        return pc.utf8_trim_whitespace(column.cast(kind))
+        return rows, pc.utf8_trim_whitespace(column.cast(kind))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
-        return column
+        return rows, column
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         values = column.cast(pa.float64())
         found = values.unique().to_pylist()
         fractions = [value for value in found if not (value.is_integer() and abs(value) < 2**53)]
         if not fractions:
             # 1 became 1.0 where a missing cell made a column of floats.
-            return values.cast(pa.int64())
+            return rows, values.cast(pa.int64())
         raise DataError(
             f"The target {name!r} holds numbers such as {fractions[0]!r}: that is a quantity, and a classifier "
             f"predicts classes (there is no regression). {_RANGES}."
@@ -138,23 +135,12 @@ def label_spelling(value: Any) -> str:
 
 
 class Target(NamedTuple):
-    """The classes of the rows of a fit.
-
-    Attributes
-    ----------
-    name : str or None
-    classes : ndarray of shape (C,)
-        Labels in rising order.
-    codes : ndarray of shape (n,)
-        Place of the class of every row.
-    totals : ndarray of shape (C,) or None
-        Rows of every class in the whole table, where these rows are a sample of it.
-    """
+    """The classes of the rows of a fit: labels in rising order, and the index of the class of every row."""
 
     name: str | None
     classes: npt.NDArray[Any]
     codes: Codes
-    totals: Codes | None = None
+    totals: Codes | None = None  # rows of every class in the whole table, where these rows are a sample of it
 
     @classmethod
     def of_column(

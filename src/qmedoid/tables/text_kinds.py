@@ -10,13 +10,11 @@ import pyarrow.compute as pc
 
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
-from qmedoid.model.training_summary import DayCounts
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL
 from qmedoid.tables.dates import find_dates
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.numbers import (
-    are_long_digits,
     described,
     find_spelling,
     look_like_numbers,
@@ -180,12 +178,13 @@ def moments_of_text(column: pa.ChunkedArray, name: str, date_order: DateOrder | 
     return pa.chunked_array([pa.array(found.read.values)])
 
 
-def rows_per_day(column: pa.ChunkedArray) -> DayCounts | None:
-    """Rows per day of a column of moments; None where it holds numbers, which name no day."""
+def rows_per_day(column: pa.ChunkedArray) -> float | None:
+    """Mean rows of the days of a column of moments; None where it holds numbers, which name no day."""
     if kind_of_type(column.type) != "date" or pa.types.is_time(column.type):
         return None
     moments = cells.read(column, "date").values
-    return DayCounts.of(moments[~np.isnat(moments)].astype("M8[D]").astype(np.int64))
+    days = moments[~np.isnat(moments)].astype("M8[D]")
+    return len(days) / len(np.unique(days)) if len(days) else None
 
 
 _FEW = 256
@@ -212,21 +211,17 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
             begins = pc.or_(pc.starts_with(text, "0"), pc.starts_with(text, " "))
             maybe = text.filter(pc.and_(begins, pc.greater(pc.binary_length(text), 1)))
             column = text if len(zero_padded(maybe)) else column
-        elif pa.types.is_floating(column.type) and _may_be_misread(column, decimal):
-            whole = text.combine_chunks()
-            column = text if may_be_thousands(whole) or are_long_digits(whole) else column
+        elif pa.types.is_floating(column.type):
+            values = column.to_numpy()
+            given = values[~np.isnan(values)]
+            if decimal == "." and maybe_thousands(values):
+                column = text if may_be_thousands(text.combine_chunks()) else column
+            elif len(given) and (given == np.trunc(given)).all() and np.abs(given).max() >= 2**53:
+                # Whole numbers with more digits than a float has, unless they are written as 1e20.
+                column = text if pc.all(pc.match_substring_regex(text, r"^\s*[+-]?\d+\s*$")).as_py() else column
         columns.append(column)
     shown = "," if decimal == "," else "." if any(map(_show_points, columns, texts.columns)) else None
     return pa.Table.from_arrays(columns, names=texts.column_names, metadata={DECIMAL: shown} if shown else None)
-
-
-def _may_be_misread(column: pa.ChunkedArray, decimal: str) -> bool:
-    """Whether floats may be other numbers: points that part thousands, or more digits than floats have."""
-    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks]
-    given = [chunk[~np.isnan(chunk)] for chunk in chunks]
-    if all((np.abs(one[:_FEW]) >= 2**53).any() and (one == np.trunc(one)).all() for one in given):
-        return True
-    return decimal == "." and all(maybe_thousands(chunk) for chunk in chunks)
 
 
 def _typed(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:

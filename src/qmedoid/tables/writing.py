@@ -188,17 +188,14 @@ _LONGEST = 40
 def find_bad_rows(
     model: Model, batch: pa.RecordBatch | pa.Table, issues: Issues, malformed: Mapping[int, str] | None = None
 ) -> pa.Array | None:
-    """Why rows of a batch are bad: a cell that is not of its kind, infinite or too large, or that cannot be filled in.
+    """Why rows of a batch are bad, null for good ones; None if all are good.
+
+    Bad is a cell that is not of its kind, infinite or too large, or that cannot be filled in.
 
     Records that are `malformed`, by place and reason, are bad as well. What a model tolerates is not: unseen levels,
     missing cells that it fills in, and cells of another kind in columns that had some in training. Texts of a column
     whose spelling is in doubt are counted in `issues`, so that the table is refused: it is not known what its other
     cells mean.
-
-    Returns
-    -------
-    Array of str or None
-        Null for the good rows; None where all are good.
     """
     said = []
     if malformed:

@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
-from qmedoid.methods.calibration_curve import Calibration
 from qmedoid.methods.comparisons.part import ComparisonsPart
 from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells
+from qmedoid.methods.part import Calibration
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import RarePart
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
@@ -22,7 +22,7 @@ from qmedoid.model.model import Model
 from qmedoid.model.novelty import Far, fit_novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.refinement import CircuitInputs, Refinement
-from qmedoid.model.training_summary import DayCounts, HeldOutCurve, SeenRows, TrainingSummary
+from qmedoid.model.training_summary import HeldOutCurve, SeenRows, TrainingSummary
 
 COLUMNS = (
     Column("amount", "number"),
@@ -217,8 +217,8 @@ def training(rng, n_classes):
     nothing = np.zeros(0, dtype=np.intp)
     levels = (nothing, nothing, np.array([120, 180]), nothing, np.array([100, 0, 50, 30, 120]), np.array([1, 2, 3, 4]))
     curve = HeldOutCurve.of(rng.random(250) < 0.3, np.round(rng.normal(size=250), 1)) if n_classes == 2 else None
-    days = None if n_classes == 2 else DayCounts.of(np.sort(rng.integers(-400, 20_000, 290)))
-    return TrainingSummary(300, np.array([0, 7, 0, 300, 0, 290]), levels, curve, days)
+    per_day = None if n_classes == 2 else 1.25
+    return TrainingSummary(300, np.array([0, 7, 0, 300, 0, 290]), levels, curve, per_day)
 
 
 def table_model(fields, *, seed=0, n_classes=2, prevalence=None, **changes):

@@ -185,7 +185,6 @@ def test_forged_arrays_of_a_method_are_refused_or_make_a_model_that_decides(meth
         ("rare", "parts.0.geometry.metrics", slice(0, 12), 0.0, "metrics must hold a number above 0 for each"),
         ("evidence", "calibration.heights", -1, -1e9, "heights turns the order of the scores"),
         ("evidence", "parts.0.rank_scaling.values", -1, -1e9, "values' .* each never falls within its part"),
-        ("by_day", "training.days.counts", 0, 300, "training: days.counts must add up to at most the 300 rows"),
     ],
 )
 def test_array_error_names_the_array(request, tmp_path, model, name, position, value, reason):
@@ -230,6 +229,8 @@ def test_array_error_names_the_array(request, tmp_path, model, name, position, v
         (("contract", "columns", 0, "kind"), "date", "encodings must be one for each column"),
         (("contract", "columns", 0, "levels"), ["a"], "levels of column 'amount' must be those of a category"),
         (("contract", "columns", 4, "levels"), ["a", "a"], "must be those of a category, each once"),
+        (("contract", "columns", 0, "spelling"), "1.234.5", r"spelling '1\.234\.5' of 'amount' is none of a number"),
+        (("training", "rows_per_day"), 300.5, "training.rows_per_day must be a number at most"),
         (("contract", "columns", 2, "is_open"), True, "is_open of column 'paid' must be false"),
         (("encodings",), [], "parts.0.configuration' must hold numbers below 0"),
         (("encodings", 3, "parts"), ["days", "days"], "each once"),

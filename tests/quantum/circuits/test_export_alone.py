@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("qiskit", reason="needs the extra quantum")
 
 from qiskit import qasm3, qpy
-from qiskit.quantum_info import Pauli, Statevector
+from qiskit.quantum_info import Operator, Pauli, Statevector
 from tests.model.storage.sample_models import all_models
 
 from qmedoid import (
@@ -27,7 +27,7 @@ from qmedoid import (
 )
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.quantum import export_circuit, qasm_text, qpy_bytes
+from qmedoid.quantum import drawing, export_circuit, qasm_text, qpy_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore::qiskit.exceptions.ExperimentalWarning")
 
@@ -183,6 +183,20 @@ def test_open_inputs_are_computed_from_features_by_what_the_file_says(fitted):
     assert open_one["readout"] == of_record["readout"]
 
 
+def test_openqasm_has_an_input_for_each_feature(fitted):
+    circuit = fitted[1].circuit(which="variational")
+    text = qasm_text(circuit)
+    assert text.startswith("OPENQASM 3.0;")
+    assert text.count("input float[64] _x_") == circuit.num_parameters
+    # The reader that comes with Qiskit knows no inputs: they are bound in the text, as a user would.
+    values = np.linspace(-1, 1, circuit.num_parameters)
+    for parameter, value in zip(circuit.parameters, values, strict=True):
+        name = parameter.name.replace("[", "_").replace("]", "_")
+        text = text.replace(f"input float[64] _{name};\n", "").replace(f"_{name}", repr(float(value)))
+    assert Operator(qasm3.loads_experimental(text)) == Operator(circuit.assign_parameters(values))
+    assert max(map(len, drawing(circuit).splitlines())) <= 120
+
+
 def test_both_files_of_a_record_hold_the_same_gates_and_the_same_description(fitted):
     _, saved, X = fitted
     circuit = saved.circuit(X, 3, which="variational", measure=True)
@@ -247,9 +261,6 @@ def test_record_that_the_method_decides_is_noted():
     with pytest.warns(QMedoidWarning, match="The circuit does not decide this record, nearest does"):
         circuit = export_circuit(below, "variational", random_records(below, 1)[0])
     assert circuit.metadata["qmedoid"]["method"]["decides"] is False
-
-
-def test_single_precision_is_noted():
     with pytest.warns(QMedoidWarning, match="computes its circuit in float32"):
         export_circuit(MODELS["float32"], record=random_records(MODELS["float32"], 1)[0])
 

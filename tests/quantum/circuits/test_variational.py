@@ -1,20 +1,26 @@
 """The variational circuit in Qiskit is the circuit that the simulator runs, amplitude by amplitude."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 pytest.importorskip("qiskit")
 
+from qiskit.circuit import Parameter
+from qiskit.primitives import BackendSamplerV2
+from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit.quantum_info import Statevector
+from qiskit.transpiler import generate_preset_pass_manager
 from samplers import CountingSampler
 from scipy import stats
 
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.methods.variational.model import ExpectationFunction, Network
+from qmedoid.methods.variational.model import ExpectationFunction, Network, exact_expectations
 from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
-from qmedoid.quantum import SamplerExpectations, StatevectorExpectations, variational_circuit
+from qmedoid.quantum import SamplerExpectations, SamplerSwapTest, StatevectorExpectations, variational_circuit
 
 
 def random_case(ansatz, seed=0, rows=2):
@@ -148,29 +154,82 @@ def test_outcomes_of_more_than_one_byte_are_read_in_order(n_qubits):
     np.testing.assert_array_equal(measured, np.eye(2**n_qubits)[[flipped, flipped]])
 
 
-def test_same_seed_same_result_however_the_rows_are_batched():
-    ansatz = Ansatz(2, 3, 2)
-    rotations, inputs = random_case(ansatz, rows=7)
-    whole = SamplerExpectations(shots=100, seed=5)(ansatz, rotations, inputs, np.eye(4))
-    for backend in (SamplerExpectations(shots=100, seed=5), SamplerExpectations(shots=100, seed=5, circuits_per_job=3)):
-        np.testing.assert_array_equal(backend(ansatz, rotations, inputs, np.eye(4)), whole)
-    other = SamplerExpectations(shots=100, seed=6)(ansatz, rotations, inputs, np.eye(4))
-    assert not np.array_equal(other, whole)
-
-
-def test_jobs_hold_a_number_of_rows():
-    ansatz, sampler = Ansatz(2, 3, 1), CountingSampler()
-    rotations, inputs = random_case(ansatz, rows=5)
-    SamplerExpectations(sampler=sampler, shots=10, circuits_per_job=2)(ansatz, rotations, inputs, np.eye(4))
-    # Two weights and three inputs.
-    assert sampler.jobs == [([(2, 5)], 10), ([(2, 5)], 10), ([(1, 5)], 10)]
-
-
 def test_no_rows_need_no_job():
     ansatz, sampler = Ansatz(2, 3, 1), CountingSampler()
     for backend in (StatevectorExpectations(), SamplerExpectations(sampler=sampler)):
         assert backend(ansatz, np.zeros((1, 2)), np.zeros((0, 3)), np.eye(4)).shape == (0, 4)
     assert sampler.jobs == []
+
+
+# --- pass managers and samplers -------------------------------------------------------------------------------------
+
+
+class CountingPasses:
+    """A pass manager that counts what it rewrites."""
+
+    runs = 0
+
+    def run(self, circuit):
+        self.runs += 1
+        return circuit
+
+
+def passes_of(machine, level):
+    return generate_preset_pass_manager(optimization_level=level, backend=machine, seed_transpiler=1)
+
+
+def test_pass_manager_runs_once_for_each_template():
+    passes = CountingPasses()
+    backend = SamplerExpectations(shots=5, seed=0, pass_manager=passes)
+    for seed in range(3):
+        for ansatz in (Ansatz(2, 2, 1), Ansatz(2, 2, 2)):
+            backend(ansatz, *random_case(ansatz, seed), np.eye(4))
+    assert passes.runs == 2
+    backend = SamplerSwapTest(shots=5, seed=0, pass_manager=passes)
+    for columns in (2, 3, 2, 3):
+        backend(np.ones((1, columns)), np.ones((2, columns)))
+    assert passes.runs == 4
+
+
+@pytest.mark.parametrize("level", [1, 3])
+def test_rewritten_templates_find_the_parameters_of_every_row(level):
+    """Level 3 drops the last R_z, whose weights are parameters 9 to 11 of 16, before those of the inputs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine = GenericBackendV2(num_qubits=4, noise_info=False, seed=1)
+    ansatz = Ansatz(3, 4, 2, final_rz=True)
+    rotations, inputs = random_case(ansatz, rows=3)
+    sampler = BackendSamplerV2(backend=machine, options={"seed_simulator": 1})
+    backend = SamplerExpectations(sampler=sampler, shots=20_000, pass_manager=passes_of(machine, level))
+    drawn = backend(ansatz, rotations, inputs, np.eye(8))
+    want = exact_expectations(ansatz, rotations, inputs, np.eye(8))
+    np.testing.assert_allclose(drawn, want, rtol=0, atol=2.5 / np.sqrt(20_000))
+
+
+def test_pass_managers_that_add_parameters_are_refused():
+    class Adding:
+        def run(self, circuit):
+            more = circuit.copy()
+            more.ry(Parameter("late"), 0)
+            return more
+
+    with pytest.raises(ModelError, match="new open parameters into the circuit, late"):
+        SamplerExpectations(shots=5, seed=0, pass_manager=Adding())(Ansatz(1, 1, 1), [[0.0]], [[0.0]], np.eye(2))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_options_of_a_runtime_sampler_are_left_to_it():
+    runtime = pytest.importorskip("qiskit_ibm_runtime")
+    fake = pytest.importorskip("qiskit_ibm_runtime.fake_provider").FakeManilaV2()
+    ansatz = Ansatz(2, 2, 1)
+    rotations, inputs = random_case(ansatz)
+    options = {"twirling": {"enable_gates": True}, "dynamical_decoupling": {"enable": True}}
+    sampler = runtime.SamplerV2(mode=fake, options=options | {"simulator": {"seed_simulator": 3}})
+    backend = SamplerExpectations(sampler=sampler, shots=2000, pass_manager=passes_of(fake, 1))
+    want = exact_expectations(ansatz, rotations, inputs, np.eye(4))
+    # Shots, and a few percent of noise.
+    np.testing.assert_allclose(backend(ansatz, rotations, inputs, np.eye(4)), want, rtol=0, atol=0.15)
+    assert sampler.options.twirling.enable_gates
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

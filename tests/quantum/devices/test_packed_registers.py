@@ -13,7 +13,6 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum import Device
-from qmedoid.quantum.devices.packs import pack_from_bytes, pack_to_bytes
 from qmedoid.quantum.devices.sampling import CircuitBatch, counted, state_counts
 
 GENERIC = GenericBackendV2(8, seed=3, noise_info=True)
@@ -97,15 +96,6 @@ def test_counts_that_cannot_be_are_noticed():
     assert batch.can_have(right)
     for wrong in (right[..., :2], right + 1, right - [0, 0, 0, 1], right - [1, 0, 0, 0], right * 2):
         assert not batch.can_have(wrong)
-
-
-def test_packed_registers_come_back_from_bytes():
-    ansatz, rotations = circuit(2, 3)
-    for device in (Device(n_qubits=6), Device(GENERIC, n_qubits=6)):
-        pack = device.trained_pack(ansatz, rotations, 3)
-        found = pack_from_bytes(pack_to_bytes(pack))
-        assert (found.n_bits, found.sha256) == (2, pack.sha256)
-        np.testing.assert_array_equal(found.order, pack.order)
 
 
 def test_other_weights_are_another_circuit_and_too_few_qubits_are_refused():

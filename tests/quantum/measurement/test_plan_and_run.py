@@ -49,7 +49,7 @@ class CountedShots:
 def test_circuits_jobs_and_shots_are_those_that_were_planned(settings):
     sampler = CountedShots()
     plan = toy_plan(Device(sampler=sampler, n_qubits=7), **{"shots": 50} | settings)
-    plan.summary(), plan.expected_errors, plan.columns()
+    plan.summary(), plan.expected_errors
     assert sampler.jobs == []  # nothing runs before it is asked for
     told = []
     result = plan.run(on_job=lambda done, total: told.append((done, total)))
@@ -92,20 +92,16 @@ def repeated(backend, table, n, **settings):
     return (*(np.sqrt(np.mean(np.square(one))) for one in (changes, stated, scores)), plan)
 
 
-@pytest.mark.parametrize("circuit", FORMS)
-@pytest.mark.parametrize("calibrate", [False, True])
-def test_stated_and_expected_errors_are_the_actual_ones(circuit, calibrate):
-    table = toy_table(0, n=20)
-    actual, stated, scores, plan = repeated(None, table, 30, circuit=circuit, shots=300, calibrate=calibrate)
-    assert stated == pytest.approx(actual, rel=0.15)
-    assert np.sqrt(np.mean(plan.expected_errors.margins**2)) == pytest.approx(actual, rel=0.15)
-    assert 0.9 < scores < 1.15
-
-
-@pytest.mark.parametrize("n_columns", [1, 3])
-def test_stated_and_expected_errors_are_the_actual_ones_under_noise(manila, n_columns):
+@pytest.mark.parametrize(
+    ("noisy", "n_columns", "settings"),
+    [
+        *((False, 3, {"circuit": one, "shots": 300, "calibrate": both}) for one in FORMS for both in (False, True)),
+        *((True, n_columns, {"shots": 1000, "calibrate": True}) for n_columns in (1, 3)),
+    ],
+)
+def test_stated_and_expected_errors_are_the_actual_ones(manila, noisy, n_columns, settings):
     table = toy_table(0, n=20, n_columns=n_columns)
-    actual, stated, scores, plan = repeated(manila, table, 30, shots=1000, calibrate=True)
+    actual, stated, scores, plan = repeated(manila if noisy else None, table, 30, **settings)
     assert stated == pytest.approx(actual, rel=0.15)
     assert np.sqrt(np.mean(plan.expected_errors.margins**2)) == pytest.approx(actual, rel=0.15)
     assert 0.9 < scores < 1.15

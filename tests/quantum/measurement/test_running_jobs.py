@@ -65,31 +65,6 @@ def equal(first, second):
     return all(np.array_equal(one, other) for one, other in pairs)
 
 
-def test_without_a_store_nothing_is_said_of_one():
-    device = Device(n_qubits=3)
-    failing(device, {0: 99})
-    with pytest.raises(JobError, match=r"the line is dead\.$"):
-        small_plan(device).run()
-
-
-class WrongShots:
-    def __init__(self):
-        self.inner, self.jobs = BlockSampler(NoiseModel(), seed=0), 0
-
-    def run(self, pubs):
-        self.jobs += 1
-        return self.inner.run([(circuit, angles, shots // 2) for circuit, angles, shots in pubs])
-
-
-def test_counts_that_are_refused_are_not_paid_for_again():
-    sampler, store = WrongShots(), Memory()
-    plan = small_plan(Device(sampler=sampler, n_qubits=3))
-    with pytest.raises(JobError, match=r"5 of 5 jobs failed; job 0 with ModelError.*changes the number of shots"):
-        plan.run(store)
-    assert sampler.jobs == len(plan.jobs)
-    assert store.kept == store.names == {}
-
-
 class RemoteJob:
     """A job of a service: it may fail, or not be there yet."""
 

@@ -3,16 +3,21 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("qiskit_aer")
 
+from qiskit.providers.fake_provider import GenericBackendV2
+from qiskit_aer import AerSimulator
+from qiskit_aer.noise import NoiseModel, ReadoutError
 from tests.quantum.runs.toy_run import counted, toy_plan
 
 from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidWarning
@@ -35,7 +40,9 @@ def counts(path):
 
 
 def results(path):
-    return {name: (path / name).read_bytes() for name in ("records.csv", "summary.json")}
+    """The decisions, and what does not hang on the time of a run."""
+    manifest = json.loads((path / "run.json").read_text())
+    return {"records.csv": (path / "records.csv").read_bytes(), **{key: manifest[key] for key in ("plan", "result")}}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +58,7 @@ def test_run_writes_what_it_showed(tmp_path):
     plan = result.plan
     assert sent == [job.number for job in plan.jobs]
     assert {one.name for one in (tmp_path / "run").iterdir()} == {
-        ".lock", "run.json", "circuits", "jobs", "records.csv", "summary.json",
+        ".lock", "run.json", "circuits", "jobs", "records.csv",
     }  # fmt: skip
     with (tmp_path / "run" / "records.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -62,61 +69,29 @@ def test_run_writes_what_it_showed(tmp_path):
             assert [float(one) for one in found] == values.tolist()
         else:
             assert found == [str(one).lower() if values.dtype.kind == "b" else str(one) for one in values]
-    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    assert summary["result"] == json.loads(json.dumps(result.summary())) == manifest["result"]
-    assert summary["plan"]["circuits"] == plan.n_circuits
+    assert manifest["result"] == json.loads(json.dumps(result.summary()))
+    assert manifest["plan"]["circuits"] == plan.n_circuits
     assert manifest["circuits"]["jobs"] == len(plan.jobs)
     assert manifest["versions"].keys() == {"qmedoid", "python", "numpy", "qiskit", "qiskit-aer", "qiskit-ibm-runtime"}
     assert manifest["asked"]["seed"] == 0
     assert manifest["started"] <= manifest["finished"]
 
 
-def test_finished_run_runs_nothing_again(tmp_path):
+def test_results_that_were_changed_or_lost_are_written_again_from_the_counts(tmp_path):
     path = tmp_path / "run"
     first, _, _ = run(path)
     kept = {**counts(path), **results(path)}
     second, sent, _ = run(path)
     assert sent == []
     assert second.summary() == first.summary()
+    for damage in (lambda: (path / "records.csv").write_text("row,class\n"), (path / "records.csv").unlink):
+        damage()
+        with RunFolder(path) as folder:
+            assert not folder.is_finished
+        assert run(path)[1] == []
     assert {**counts(path), **results(path)} == kept
     with RunFolder(path) as folder:
         assert folder.is_finished
-
-
-def test_results_that_were_changed_or_lost_are_written_again_from_the_counts(tmp_path):
-    path = tmp_path / "run"
-    run(path)
-    kept = results(path)
-    (path / "records.csv").write_text("row,class\n")
-    (path / "summary.json").unlink()
-    with RunFolder(path) as folder:
-        assert not folder.is_finished
-    _, sent, _ = run(path)
-    assert sent == []
-    assert results(path) == kept
-
-
-class Killed(BaseException):
-    """Stops a run at once, as a kill does."""
-
-
-@pytest.mark.parametrize("at", [0, 1, 5, 8])
-def test_run_that_is_stopped_goes_on(tmp_path, undisturbed, at):
-    path = tmp_path / "run"
-
-    def stop(done, _):
-        if done == at + 1:
-            raise Killed
-
-    with RunFolder(path) as folder:
-        device, before = counted(folder.device(Device(n_qubits=4)))
-        with pytest.raises(Killed):
-            folder.run(toy_plan(device), on_job=stop)
-    assert before == list(range(at + 1))
-    _, after, _ = run(path)
-    assert after == list(range(at + 1, 9))
-    assert counts(path) == counts(undisturbed)
-    assert results(path) == results(undisturbed)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -243,10 +218,6 @@ def test_folder_in_which_nothing_began_is_left_as_it_was(tmp_path):
     with RunFolder(tmp_path / "new"):
         assert (tmp_path / "new" / ".lock").exists()
     assert not (tmp_path / "new").exists()
-    (tmp_path / "outer").mkdir()
-    with RunFolder(tmp_path / "outer" / "deep" / "er"):
-        pass
-    assert [*(tmp_path / "outer").iterdir()] == []
     (tmp_path / "empty").mkdir()
     with RunFolder(tmp_path / "empty"):
         pass
@@ -260,15 +231,81 @@ def test_folder_with_other_files_is_refused(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+@pytest.mark.parametrize("change", ["cut", "classes"])
+def test_other_decisions_by_the_same_circuits_are_refused(tmp_path, change):
+    """A model with another cut asks for the same distances: its decisions are another run all the same."""
+    with RunFolder(tmp_path / "run") as folder:
+        plan = toy_plan(folder.device(Device(n_qubits=4)))
+        folder.run(plan)
+        before = (folder.path / "run.json").read_bytes()
+        other = replace(plan, classes=("yes", "no"))
+        if change == "cut":
+            other = replace(plan, exact=plan.exact._replace(margins=plan.exact.margins - 0.01))
+        with pytest.raises(ParameterError, match=r"holds another run, which differs in the decisions in closed form"):
+            folder.run(other)
+        assert (folder.path / "run.json").read_bytes() == before
+        folder.run(replace(plan, exact=plan.exact._replace(margins=plan.exact.margins + 1e-12)))
+
+
+def readout_noise(chance):
+    noise = NoiseModel(basis_gates=["ry", "h"])
+    noise.add_all_qubit_readout_error(ReadoutError([[1 - chance, chance], [chance, 1 - chance]]))
+    return AerSimulator(noise_model=noise)
+
+
 @pytest.mark.parametrize(
-    "content", ["", "[]", '{"asked": {}}', '{"asked": [], "circuits": 1, "plan": 2, "versions": 3}']
+    "makers",
+    [(lambda: readout_noise(0.01), lambda: readout_noise(0.2)),
+     (lambda: GenericBackendV2(4, seed=1), lambda: GenericBackendV2(4, seed=2))],
+    ids=["Aer", "generic"],
+)  # fmt: skip
+def test_counts_of_another_noise_are_not_taken_for_those_of_this_one(tmp_path, makers):
+    """Simulated devices of one name differ in their noise."""
+    path, (one, other) = tmp_path / "run", makers
+    _, sent, _ = run(path, Device(one(), n_qubits=4))
+    assert run(path, Device(one(), n_qubits=4))[1] == []
+    with pytest.raises(ParameterError, match=r"differs in the noise of the simulated device \("):
+        run(path, Device(other(), n_qubits=4))
+    (path / "run.json").unlink()
+    assert run(path, Device(other(), n_qubits=4))[1] == sent
+
+
+def edited(text, change):
+    document = json.loads(text)
+    change(document)
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda _: "",
+        lambda _: "[]",
+        lambda _: '{"asked": {}}',
+        lambda text: edited(text, lambda one: one.pop("result")),
+        lambda text: edited(text, lambda one: one.update(asked=None)),
+        lambda text: edited(text, lambda one: one["plan"].update(records=7)),
+        lambda text: edited(text, lambda one: one.update(finished=None)),
+    ],
 )
-def test_damaged_manifest_is_refused_and_says_what_to_do(tmp_path, content):
+def test_manifest_that_was_damaged_or_edited_is_refused(undisturbed, tmp_path, edit):
     path = tmp_path / "run"
-    run(path)
-    (path / "run.json").write_text(content)
+    shutil.copytree(undisturbed, path)
+    (path / "run.json").write_text(edit((path / "run.json").read_text()))
     with pytest.raises(ModelError, match=r"run\.json' is no manifest of a run, or is damaged .* remove the file"):
         RunFolder(path)
     (path / "run.json").unlink()
-    _, sent, _ = run(path)
-    assert sent == []
+    assert run(path)[1] == []
+
+
+def test_circuit_in_the_place_of_another_is_noticed(tmp_path):
+    """Its contents are whole, but those of another circuit."""
+    run(tmp_path / "run")
+    run(tmp_path / "other", Device(n_qubits=3))
+    (mine,), (other,) = ([*(tmp_path / name / "circuits").iterdir()] for name in ("run", "other"))
+    mine.write_bytes(other.read_bytes())
+    (tmp_path / "run" / "run.json").unlink()
+    with pytest.warns(QMedoidWarning, match=r"do not match its hash, which is of its name.*made again"):
+        result, again, _ = run(tmp_path / "run")
+    assert [pack.n_copies for pack in result.plan.packs] == [4]
+    assert again == []

@@ -86,7 +86,7 @@ def test_process_that_dies_before_it_knows_the_name_of_its_job_finds_it_by_its_k
 def test_counts_that_were_damaged_are_fetched_again(tmp_path, service, undisturbed):
     path = tmp_path / "run"
     run(path, service)
-    (path / "summary.json").unlink()
+    (path / "records.csv").unlink()
     sorted((path / "jobs").glob("*.npz"))[1].write_bytes(b"")
     sent = service.submissions
     with pytest.warns(QMedoidWarning, match="counts of job 1"):

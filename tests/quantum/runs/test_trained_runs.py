@@ -37,7 +37,8 @@ def counts(path):
 
 
 def results(path):
-    return {name: (path / name).read_bytes() for name in ("records.csv", "summary.json")}
+    manifest = json.loads((path / "run.json").read_text())
+    return {"records.csv": (path / "records.csv").read_bytes(), **{key: manifest[key] for key in ("plan", "result")}}
 
 
 class Killed(BaseException):
@@ -54,15 +55,14 @@ def undisturbed(tmp_path_factory):
 def test_run_says_what_the_trained_circuit_showed(undisturbed):
     path, result = undisturbed
     plan = result.plan
-    summary = json.loads((path / "summary.json").read_text())
+    summary = json.loads((path / "run.json").read_text())
     assert summary["result"] == json.loads(json.dumps(result.summary()))
     assert summary["plan"]["jobs"] == len(counts(path)) == len(plan.jobs) + len(plan.trained.jobs)
     assert summary["plan"]["expected"]["value_rms_error"] > 0
     with (path / "records.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["by_circuit"] == "true" for row in rows] == result.by_circuit.tolist()
-    manifest = json.loads((path / "run.json").read_text())
-    assert manifest["circuits"]["jobs"] == summary["plan"]["jobs"]
+    assert summary["circuits"]["jobs"] == summary["plan"]["jobs"]
 
 
 def test_run_of_a_circuit_alone_has_its_jobs_alone(tmp_path):

@@ -23,27 +23,13 @@ _ERA, _DAYS_TO_1970 = 146_097, 719_468
 
 
 class CellNodes(NamedTuple):
-    """What is made of the inputs.
+    """What is made of the inputs."""
 
-    Attributes
-    ----------
-    x : str
-        Encoded columns that are read, (rows, m).
-    place : dict of int to int
-        Where each encoded column stands in x.
-    is_refused : str or None
-        Whether a record has a cell that the model refuses, (rows,); None where it refuses none.
-    issues : str
-        Number of cells of a record that are not as in the training table, (rows,).
-    inputs : list of dict
-        Name and meaning of every input.
-    """
-
-    x: str
-    place: dict[int, int]
-    is_refused: str | None
-    issues: str
-    inputs: list[dict[str, str]]
+    x: str  # encoded columns that are read, (rows, m)
+    place: dict[int, int]  # position of each encoded column in x
+    is_refused: str | None  # whether a record has a cell that the model refuses, (rows,)
+    issues: str  # number of cells that are not as in the training table, (rows,)
+    inputs: list[dict[str, str]]  # name and meaning of every input
 
     def columns(self, graph: Graph, encoded: Codes) -> str:
         """Some encoded columns of every record, (rows, m)."""

@@ -21,24 +21,13 @@ _SMALLEST_EXPONENT = -600.0
 
 @dataclass(frozen=True)
 class SqlDialect:
-    """One way to write SQL.
-
-    Attributes
-    ----------
-    name : {"duckdb", "sqlite", "postgres"}
-    double, text : str
-        Names of the types.
-    most_columns : int
-        Columns that a subquery may have.
-    binary : str
-        The collation that compares texts byte by byte.
-    """
+    """One way to write SQL."""
 
     name: DialectName
-    double: str
+    double: str  # name of the type
     text: str
-    most_columns: int
-    binary: str
+    most_columns: int  # that a subquery may have
+    binary: str  # collation that compares texts byte by byte
 
     def number(self, value: float) -> str:
         """A double, exactly; a negative one in parentheses, since two minus signs begin a comment."""

@@ -12,11 +12,11 @@ from qmedoid.geometry.row_groups import draws_per_row, group_folds, is_clear_gai
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.ties import order_by_content, stable_order, with_equal_cells
+from qmedoid.methods.calibration import fit_sum
 from qmedoid.methods.comparisons import growing
 from qmedoid.methods.comparisons.growing import BoostingSettings, FullTrees, Grown
 from qmedoid.methods.comparisons.part import ComparisonsPart, class_scores
 from qmedoid.methods.evidence.ridge import RowGroups
-from qmedoid.methods.weights import fit_sum
 
 # Gain in log-likelihood out of fold, in standard errors, from which on symmetric trees are added.
 _WORTH_IT = 2.0

@@ -8,22 +8,30 @@ the cells of two columns explains
 of the residuals r that single columns leave; what chance alone would explain is taken off cell by cell, and so is what
 either column explains by itself. All crossings together are a few matrix products.
 
+A bag of a wide table has terms of the columns that are worth most to it. A column that was chosen because it fits the
+classes of some rows fits these rows better than new ones, and with very many columns to choose from much better. So
+rows are dealt into parts, and there is a bag for each: its columns and groups of columns are chosen without the rows of
+its part, which then evaluate λ. The out-of-fold output of a row comes from the bag that was chosen without it.
+
 Weights are those of a ridge regression; of three or more classes they may be refitted by a multinomial one.
 """
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.kernels.ties import TIE, stable_order
+from qmedoid.geometry.groups import MOST_COLUMNS, most_worth
+from qmedoid.geometry.row_groups import group_folds, is_clear_gain
+from qmedoid.kernels.cross_entropy import row_losses
+from qmedoid.kernels.ties import TIE, first_smallest, stable_order
+from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.evidence.design import Blocks, Columns, Design
-from qmedoid.methods.evidence.long_table import LongTable, kept_directions, part_of_progress
-from qmedoid.methods.evidence.multinomial import deal_folds, fit_multinomial, is_likelier
-from qmedoid.methods.evidence.ridge import Ridge, RidgePath, RowGroups, fit_ridge
+from qmedoid.methods.evidence.ridge import RidgePath, RowGroups, fit_multinomial, fit_ridge
 
 _PAIR_CELLS = 6
 _TRIPLE_CELLS = 4
@@ -31,8 +39,152 @@ _TRIPLE_CELLS = 4
 _MIN_STEMS = 8
 # Directions of the residuals of many classes that are looked at.
 _MAX_RESIDUALS = 8
-# Share of the rows that a bag chooses its groups on: so bags differ, and the other rows can judge what was chosen.
+# Share of the rows that a bag chooses its groups on: so bags differ, and the other rows can evaluate the choice.
 _GROUP_ROWS = 0.6
+# Progress of a bag when its ridge is fitted, where a refit follows.
+_RIDGE_SHARE = 0.7
+# Folds of the out-of-fold outputs of a refit.
+_N_FOLDS = 5
+# Directions that a refit keeps: at most this many, and none that the ridge shrinks below this share.
+_MAX_DIRECTIONS, _LEAST_SHARE = 400, 0.003
+# The curvature of a logistic loss is a quarter at most, and less where a row is predicted with confidence: its λ is
+# this share of the one that would be the same ridge at the quarter.
+_LOGISTIC_SHARE = 0.8
+# Minimum gain in out-of-fold log-likelihood of the refits over the ridge, in standard errors.
+_WORTH_IT = 1.0
+# Numbers of columns of a wide table that are tried, and those at most that have nearnesses or are crossed in groups.
+_COUNTS = (12, 40, 125, 400, 1200)
+_MOST_CURVED = 125
+_N_PARTS = 5
+# With fewer rows, those of a single part are too few to evaluate λ.
+_FEW_ROWS = 1000
+
+
+MayBegin = Callable[[str, float], bool]
+"""Whether a part with this name, which takes about this many seconds, may begin."""
+Choice = tuple[Blocks, Codes, list[Columns], Codes | None]
+"""What a bag looks at: its blocks, medoids and groups of columns, and the rows that did not choose them, if any."""
+
+
+class Bag(NamedTuple):
+    """A design with the weights of its terms.
+
+    Attributes
+    ----------
+    design : Design
+    weights : list of ndarray of shape (q, K)
+        Weights of the terms of each part.
+    intercepts : ndarray of shape (K,)
+    out_of_fold : ndarray of shape (n, K)
+        Leave-one-out outputs.
+    penalty : float
+        The λ that was chosen.
+    path : RidgePath
+    unseen : ndarray of shape (n,) or None
+        Rows by which no column was chosen; None where all columns have terms.
+    """
+
+    design: Design
+    weights: list[Array]
+    intercepts: Array
+    out_of_fold: Array
+    penalty: float
+    path: RidgePath
+    unseen: Flags | None = None
+
+
+def fit_bags(
+    blocks: Blocks,
+    targets: Array,
+    places: Sequence[Codes],
+    together: RowGroups | None,
+    rng: np.random.Generator,
+    report: Callable[[float], None],
+    may_begin: MayBegin,
+) -> list[Bag]:
+    """Fit a bag for each set of medoids, or for each part of the rows of a wide table.
+
+    Rows of one group are left out `together`. Bags behind the first are fitted if they may begin.
+    """
+    codes = targets.argmax(axis=1) if targets.shape[1] > 1 else (targets[:, 0] > 0).astype(np.intp)
+    groups, u = None if together is None else together.groups, blocks.row_weights
+    numbers, is_wide = np.arange(len(codes)) if groups is None else groups, len(blocks.varying) > MOST_COLUMNS
+    choices: Iterator[Choice]
+    path, n_bags = None, len(places)
+    if is_wide:
+        part = group_folds(numbers, codes, min(_N_PARTS, int(numbers.max()) + 1), rng)
+        chosen = _wide_choices(blocks, targets, places, part, together)
+        path = _shared_path(chosen, targets, together) if len(targets) < _FEW_ROWS else None
+        choices, n_bags = iter(chosen), len(chosen)
+    else:
+        residuals = targets - targets.mean(axis=0)
+        # Groups are chosen by the residuals of single columns.
+        if (alone := blocks.design(places[0])).parts:
+            progress = _part_of(report, 0.1, 0.25)
+            first = fit_ridge(alone.features, targets, together=together, row_weights=u, progress=progress)
+            residuals = targets - first.out_of_fold
+        choices = ((blocks, of_bag, *bag_groups(blocks, residuals, rng, groups)) for of_bag in places)
+    report(0.25)
+    folds = group_folds(numbers, codes, _N_FOLDS, rng) if blocks.settings.multinomial and targets.shape[1] > 1 else None
+    bags, refits, began = list[Bag](), list[Bag](), time.monotonic()
+    for number in range(n_bags):
+        # A bag takes as long as the one before it.
+        left = f"{n_bags - number} of {n_bags} bags of the evidence"
+        if number and not is_wide and not may_begin(left, time.monotonic() - began):
+            break
+        began = time.monotonic()
+        progress = _part_of(report, *(0.25 + 0.7 * (number + end) / n_bags for end in (0, 1)))
+        of_bag, medoids, columns, unchosen = next(choices)
+        design = of_bag.design(medoids, columns)
+        of_ridge = _part_of(progress, 0.0, 1.0 if folds is None else _RIDGE_SHARE)
+        ridge = fit_ridge(
+            design.features, targets, unchosen, None if path is None else path.penalties[[path.place]], together,
+            same_intercept=True, row_weights=u, progress=of_ridge,
+        )  # fmt: skip
+        unseen = np.isin(np.arange(len(targets)), unchosen) if is_wide and unchosen is not None else None
+        more = ridge.penalty, ridge.path if path is None else path, unseen
+        weights = _of_terms(design, ridge.directions @ ridge.coefficients)
+        bags.append(Bag(design, weights, ridge.means, ridge.out_of_fold, *more))
+        if folds is not None:
+            # A refit has few directions: the last of those that the ridge hardly shrinks.
+            kept = np.flatnonzero(ridge.sizes > _LEAST_SHARE * ridge.penalty * len(codes))[-_MAX_DIRECTIONS:]
+            start, penalty = (2.0 * ridge.means, 2.0 * ridge.coefficients[kept]), ridge.penalty * len(codes)
+            intercepts, along, out_of_fold = fit_multinomial(
+                ridge.rotated[:, kept], codes, _LOGISTIC_SHARE * penalty / 4.0, start, folds, u
+            )
+            weights = _of_terms(design, ridge.directions[:, kept] @ along)
+            refits.append(Bag(design, weights, intercepts, out_of_fold, *more))
+        progress(1.0)
+    if not refits:
+        return bags
+    before, after = (
+        row_losses(fit_calibration(-outputs, codes, "logistic", groups, u).apply(-outputs), codes)
+        for outputs in map(mean_out_of_fold, (bags, refits))
+    )
+    gains = before - after if u is None else u * (before - after)
+    return refits if is_clear_gain(gains, groups, _WORTH_IT) else bags
+
+
+def _part_of(report: Callable[[float], None], begin: float, end: float) -> Callable[[float], None]:
+    """Progress of a part that takes a fit from one fraction done to another."""
+    return lambda done: report(begin + (end - begin) * done)
+
+
+def _of_terms(design: Design, weights: Array) -> list[Array]:
+    """Weights of the terms of each part, from those of the features (p, K)."""
+    return [
+        scale * weights[place] if part.mixing is None else scale * part.mixing @ weights[place]
+        for part, scale, place in zip(design.parts, design.scales, design.places, strict=True)
+    ]
+
+
+def mean_out_of_fold(bags: Sequence[Bag]) -> Array:
+    """Mean of the leave-one-out outputs of the bags that have chosen no column by a row, shape (n, K)."""
+    if bags[0].unseen is None:
+        return np.asarray(np.mean([bag.out_of_fold for bag in bags], axis=0))
+    unseen = np.array([bag.unseen for bag in bags], dtype=np.float64)[:, :, None]
+    total = np.sum([mask * bag.out_of_fold for mask, bag in zip(unseen, bags, strict=True)], axis=0)
+    return np.asarray(total / unseen.sum(axis=0))
 
 
 def bag_groups(
@@ -115,180 +267,48 @@ def _starts(cells: list[Array]) -> Codes:
     return np.concatenate([[0], np.cumsum([part.shape[1] for part in cells])[:-1]]).astype(np.intp)
 
 
-# The curvature of a logistic loss is a quarter at most, and less where a row is predicted with confidence: its λ is
-# this share of the one that would be the same ridge at the quarter.
-_LOGISTIC_SHARE = 0.8
+def _wide_choices(
+    blocks: Blocks, targets: Array, places: Sequence[Codes], part: Codes, together: RowGroups | None
+) -> list[Choice]:
+    """For every part of the rows the columns that are worth most to the other rows, as many as predict it best."""
+    columns, ranks = np.array(blocks.varying), blocks.rows.ranks
+    counts = sorted({min(count, len(columns)) for count in _COUNTS})
+    best, errors = dict[int, Codes](), np.zeros(len(counts))
+    for number in np.unique(part).tolist():
+        some, others = np.flatnonzero(part != number), np.flatnonzero(part == number)
+        sizes = None if together is None else together.sizes[some]
+        best[number] = columns[most_worth(ranks[some][:, columns], targets[some], counts[-1], sizes)]
+        for index, count in enumerate(counts):
+            features = ranks[:, best[number][:count]]
+            features = (features - features.mean(axis=0)) / np.sqrt(count)
+            path = fit_ridge(features, targets, others, together=together).path
+            errors[index] += len(others) * float(path.errors.min())
+    count = counts[first_smallest(errors)]
+    return [
+        _wide_choice(blocks, targets, places[number % len(places)], part == number, chosen[:count])
+        for number, chosen in best.items()
+    ]
 
 
-# Progress of a bag when its ridge is fitted, where a refit follows.
-_RIDGE_SHARE = 0.7
+def _wide_choice(blocks: Blocks, targets: Array, medoids: Codes, others: Flags, best: Codes) -> Choice:
+    """Terms of the best columns, and groups of columns that are chosen without the other rows."""
+    settings, curved, some = blocks.settings, np.sort(best[:_MOST_CURVED]), np.flatnonzero(~others)
+    many_valued = curved[np.isin(curved, blocks.many_valued)]
+    narrow = replace(blocks, chosen=tuple(np.sort(best).tolist()), many_valued=tuple(many_valued.tolist()))
+    residuals = targets[some] - targets[some].mean(axis=0)
+    if (alone := narrow.design(medoids)).parts:
+        features = alone.features[some] - alone.features[some].mean(axis=0)
+        residuals = targets[some] - fit_ridge(features, targets[some]).out_of_fold
+    values = blocks.rows.ranks[np.ix_(some, curved)]
+    found = chosen_groups(values, residuals, settings.n_pairs, settings.n_triples)
+    return narrow, medoids, [tuple(curved[list(group)].tolist()) for group in found], np.flatnonzero(others)
 
 
-MayBegin = Callable[[str, float], bool]
-"""Whether a part with this name, which takes about so many seconds, may begin."""
-
-
-def always(what: str, seconds: float) -> bool:  # noqa: ARG001
-    """Every part may begin."""
-    return True
-
-
-class Bag(NamedTuple):
-    """A design with the weights of its terms.
-
-    Attributes
-    ----------
-    design : Design
-    weights : list of ndarray of shape (q, K)
-        Weights of the terms of each part.
-    intercepts : ndarray of shape (K,)
-    out_of_fold : ndarray of shape (n, K)
-        Leave-one-out outputs.
-    penalty : float
-        The λ that was chosen.
-    path : RidgePath
-    unseen : ndarray of shape (n,) or None
-        Rows by which no column was chosen; None where all columns have terms.
-    """
-
-    design: Design
-    weights: list[Array]
-    intercepts: Array
-    out_of_fold: Array
-    penalty: float
-    path: RidgePath
-    unseen: Flags | None = None
-
-
-class BagFits:
-    """Bags of an evidence model as they are fitted, and those of more classes refitted by multinomial regression.
-
-    Where the rows of the `blocks` are the sample of a long table, weights are fitted on all of its rows.
-    """
-
-    def __init__(
-        self,
-        blocks: Blocks,
-        targets: Array,
-        together: RowGroups | None,
-        rng: np.random.Generator,
-        table: LongTable | None,
-    ) -> None:
-        self.settings, self.medoids = blocks.settings, blocks.medoids
-        self.together, self.table, self.rng = together, table, rng
-        self.targets, self.groups, self.row_weights = (
-            (targets, None if together is None else together.groups, blocks.row_weights)
-            if table is None
-            else (table.targets, table.groups, table.row_weights)
-        )
-        self.codes = self.targets.argmax(axis=1)
-        refits = self.settings.multinomial and targets.shape[1] > 1
-        self.folds = deal_folds(self.codes, self.groups, rng) if refits else None
-        self.bags, self.refits = list[Bag](), list[Bag]()
-
-    def add(
-        self,
-        blocks: Blocks,
-        places: Codes,
-        groups: list[Columns],
-        judged: Codes | None,
-        progress: Callable[[float], None],
-        path: RidgePath | None = None,
-        unseen: Flags | None = None,
-    ) -> None:
-        """Fit a bag with medoids at these places; rows that have not chosen its groups are `judged`, to find λ.
-
-        Where a `path` is given, its λ is taken. `unseen` rows have chosen no columns.
-        """
-        of_ridge = part_of_progress(progress, 0.0, 1.0 if self.folds is None else _RIDGE_SHARE)
-        if self.table is None:
-            design = blocks.design(places, groups)
-            ridge = fit_ridge(
-                design.features, self.targets, judged, None if path is None else path.penalties[[path.place]],
-                self.together, same_intercept=True, row_weights=self.row_weights, progress=of_ridge,
-            )  # fmt: skip
-        else:
-            parts = blocks.parts(places, groups)
-            design, ridge = self.table.fit_ridge(parts, self.medoids, judged, self.rng, of_ridge)
-        more = ridge.path if path is None else path, unseen
-        as_it_is = ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
-        self.bags.append(_bag(design, ridge, as_it_is, *more))
-        if self.folds is not None:
-            found = _multinomial(ridge, self.codes, self.folds, self.row_weights)
-            self.refits.append(_bag(design, ridge, found, *more))
-        progress(1.0)
-
-    def best(self) -> list[Bag]:
-        """The refitted bags where these are likelier out of fold, else the others."""
-        if self.refits:
-            plain, refitted = mean_out_of_fold(self.bags), mean_out_of_fold(self.refits)
-            if is_likelier(refitted, plain, self.codes, self.groups, self.row_weights):
-                return self.refits
-        return self.bags
-
-
-def mean_out_of_fold(bags: Sequence[Bag]) -> Array:
-    """Mean of the leave-one-out outputs of the bags that have chosen no column by a row, shape (n, K)."""
-    if bags[0].unseen is None:
-        return np.asarray(np.mean([bag.out_of_fold for bag in bags], axis=0))
-    unseen = np.array([bag.unseen for bag in bags], dtype=np.float64)[:, :, None]
-    total = np.sum([mask * bag.out_of_fold for mask, bag in zip(unseen, bags, strict=True)], axis=0)
-    return np.asarray(total / unseen.sum(axis=0))
-
-
-def fit_bags(
-    blocks: Blocks,
-    targets: Array,
-    places: Sequence[Codes],
-    together: RowGroups | None,
-    rng: np.random.Generator,
-    report: Callable[[float], None],
-    table: LongTable | None = None,
-    may_begin: MayBegin = always,
-) -> list[Bag]:
-    """Fit a bag for each set of medoids: groups, design and weights; rows of one group are left out `together`.
-
-    Bags behind the first are fitted if they may begin.
-    """
-    residuals = targets - targets.mean(axis=0)
-    # Groups are chosen by the residuals of single columns.
-    if (alone := blocks.design(places[0])).parts:
-        done, u = part_of_progress(report, 0.1, 0.25), blocks.row_weights
-        first = fit_ridge(alone.features, targets, together=together, row_weights=u, progress=done)
-        residuals = targets - first.out_of_fold
-    report(0.25)
-    fits, began = BagFits(blocks, targets, together, rng, table), time.monotonic()
-    for number, of_bag in enumerate(places):
-        # A bag takes as long as the one before it.
-        left = f"{len(places) - number} of {len(places)} bags of the evidence"
-        if number and not may_begin(left, time.monotonic() - began):
-            break
-        began = time.monotonic()
-        done = part_of_progress(report, *(0.25 + 0.7 * (number + end) / len(places) for end in (0, 1)))
-        groups, judged = bag_groups(blocks, residuals, rng, None if together is None else together.groups)
-        fits.add(blocks, of_bag, groups, judged, done)
-    return fits.best()
-
-
-Found = tuple[Array, Array, Array]
-"""Weights of the features (p, K), intercepts (K,) and outputs (n, K) out of fold."""
-
-
-def _bag(design: Design, ridge: Ridge, found: Found, path: RidgePath, unseen: Flags | None) -> Bag:
-    """A bag by the weights of its features."""
-    of_terms, (weights, intercepts, out_of_fold) = list[Array](), found
-    for part, scale, place in zip(design.parts, design.scales, design.places, strict=True):
-        own = weights[place]
-        of_terms.append(scale * own if part.mixing is None else scale * part.mixing @ own)
-    return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, path, unseen)
-
-
-def _multinomial(ridge: Ridge, codes: Codes, folds: Codes, row_weights: Array | None) -> Found:
-    """Refitted along the directions that are kept; of a long table no other directions are there."""
-    penalty = ridge.penalty * len(codes)
-    kept = kept_directions(ridge.sizes, penalty)
-    rows = ridge.rotated if ridge.rotated.dtype == np.float32 else ridge.rotated[:, kept]
-    start = 2.0 * ridge.means, 2.0 * ridge.coefficients[kept]
-    found = fit_multinomial(rows, codes, _LOGISTIC_SHARE * penalty / 4.0, start, folds, row_weights)
-    intercepts, coefficients, out_of_fold = found
-    return ridge.directions[:, kept] @ coefficients, intercepts, out_of_fold
+def _shared_path(chosen: Sequence[Choice], targets: Array, together: RowGroups | None) -> RidgePath:
+    """Errors of all rows along the path of λ, each by the bag that was chosen without it: few rows decide together."""
+    paths, errors = list[RidgePath](), list[Array]()
+    for blocks, medoids, columns, others in chosen:
+        assert others is not None, "every part has rows"
+        paths.append(fit_ridge(blocks.design(medoids, columns).features, targets, others, together=together).path)
+        errors.append(paths[-1].errors * len(others) / len(targets))
+    return RidgePath(paths[0].penalties, np.sum(errors, axis=0))

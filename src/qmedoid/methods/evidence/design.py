@@ -1,6 +1,5 @@
 """Scaling by rank and design matrix of an evidence model: blocks of terms within a budget, on a common scale."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -53,11 +52,7 @@ class EvidenceSettings:
         Whether weights of three or more classes are refitted by multinomial regression where that makes out-of-fold
         rows likelier; else they remain those of the ridge.
     max_rows : int
-        Maximum number of rows that weights are fitted on, a stratified sample of a longer table: their directions take
-        200 MB.
-    sample_rows : int
-        Rows, a stratified sample of a longer table, that medoids, groups of columns and neighbors are sought among.
-        Weights of a longer table are fitted on all rows, block by block.
+        Maximum number of rows that the evidence is fitted on, a stratified sample of a longer table.
     n_neighbors : int
         Maximum number of extra training rows kept for the neighbor term; it is used where it helps.
     """
@@ -69,8 +64,7 @@ class EvidenceSettings:
     n_bags: int = 2
     n_terms: int = 1500
     multinomial: bool = False
-    max_rows: int = 125_000
-    sample_rows: int = 20_000
+    max_rows: int = 20_000
     n_neighbors: int = 5000
 
     def for_rows(self, n_rows: int) -> "EvidenceSettings":
@@ -185,7 +179,7 @@ class Design:
     places : tuple of slice
         Columns of the features of each part.
     features : ndarray of shape (n, p)
-        Of mean 0; of a long table no rows, see `LongTable`.
+        Of mean 0.
     """
 
     parts: tuple[DesignPart, ...]
@@ -207,18 +201,14 @@ def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled, row_
         places.append(place)
         first = place.stop
     counted = features if row_weights is None else row_weights[:, None] * features
-    scales = block_scales(parts, places, np.einsum("ij,ij->j", counted, features) / len(features))
-    for scale, place in zip(scales, places, strict=True):
-        features[:, place] *= scale
-    return Design(tuple(parts), tuple(centers), tuple(scales), tuple(places), features)
-
-
-def block_scales(parts: Sequence[DesignPart], places: Sequence[slice], variances: Array) -> list[float]:
-    """What gives every block total variance 1, for each part, from the variances of the features."""
+    variances = np.einsum("ij,ij->j", counted, features) / len(features)
     totals = dict.fromkeys((part.block for part in parts), 0.0)
     for part, place in zip(parts, places, strict=True):
         totals[part.block] += float(variances[place].sum())
-    return [totals[part.block] ** -0.5 if totals[part.block] > 0 else 1.0 for part in parts]
+    scales = [totals[part.block] ** -0.5 if totals[part.block] > 0 else 1.0 for part in parts]
+    for scale, place in zip(scales, places, strict=True):
+        features[:, place] *= scale
+    return Design(tuple(parts), tuple(centers), tuple(scales), tuple(places), features)
 
 
 @dataclass(frozen=True, eq=False)

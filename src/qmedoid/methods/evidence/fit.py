@@ -13,14 +13,11 @@ from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.kernels.ties import SAME_PLACE, TIE, first_largest, order_by_content, stable_order
-from qmedoid.methods.calibration import fit_calibration
-from qmedoid.methods.evidence.bag import Bag, MayBegin, always, fit_bags, mean_out_of_fold
+from qmedoid.methods.calibration import fit_calibration, slope_and_gain
+from qmedoid.methods.evidence.bag import Bag, MayBegin, fit_bags, mean_out_of_fold
 from qmedoid.methods.evidence.design import Blocks, EvidenceSettings, Scaled, fit_rank_scaling
-from qmedoid.methods.evidence.long_table import LongTable, scaled_rows
-from qmedoid.methods.evidence.part import EvidencePart, Group, Neighbors, Terms, added
+from qmedoid.methods.evidence.part import CLIP, EvidencePart, Group, Neighbors, Terms, added
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
-from qmedoid.methods.evidence.wide import fit_wide_bags, wide_note
-from qmedoid.methods.weights import slope_and_gain
 
 # Rows of a class among which its medoids are sought, and steps of the search.
 _MAX_CLASS_ROWS = 3000
@@ -162,7 +159,7 @@ def fit_evidence(
     seed: int,
     progress: Callable[[float], None] | None = None,
     groups: Codes | None = None,
-    may_begin: MayBegin = always,
+    may_begin: MayBegin = lambda *_: True,
     row_weights: Array | None = None,
 ) -> FittedEvidence:
     """Fit an evidence model; it is the same model whatever the order of the columns.
@@ -191,21 +188,14 @@ def fit_evidence(
     order = order_by_content(X)
     X = np.ascontiguousarray(X[:, order])
     kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
-    table, all_labels, all_groups = X[kept], codes[kept], part_of(groups, kept)
-    all_weights = None if row_weights is None else row_weights[kept] / row_weights[kept].mean()
-    rank_scaling, linear_scaling = fit_rank_scaling(table), fit_standard(table)
-    # All of a short table; among these rows medoids, groups and neighbors are sought.
-    sample = stratified_sample(all_labels, n_classes, settings.sample_rows, rng, all_groups)
-    is_long = len(sample) < len(table)
-    known, labels, row_groups = (
-        (table[sample], all_labels[sample], part_of(all_groups, sample)) if is_long else (table, all_labels, all_groups)
-    )
-    weights = None if all_weights is None else all_weights[sample] / all_weights[sample].mean()
+    known, labels, row_groups = X[kept], codes[kept], part_of(groups, kept)
+    weights = None if row_weights is None else row_weights[kept] / row_weights[kept].mean()
+    rank_scaling, linear_scaling = fit_rank_scaling(known), fit_standard(known)
     # Equal rows that count differently are not left out alike.
     compared = known if weights is None else np.column_stack([known, weights])
     together = None if row_groups is None else RowGroups(row_groups, compared)
     counts = None if row_groups is None else counted_rows(known, labels)
-    rows = scaled_rows(known, rank_scaling, linear_scaling)
+    rows = Scaled(rank_scaling.apply(known), np.clip(linear_scaling.apply(known), -CLIP, CLIP))
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
     chosen: list[Codes] = []
     for _ in range(n_bags):
@@ -218,22 +208,17 @@ def fit_evidence(
     n_values = np.diff(rank_scaling.offsets)
     varying = tuple(np.flatnonzero(n_values > 1).tolist())
     many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
-    blocks = Blocks(settings, rows, Scaled(*(values[every] for values in rows)), varying, many_valued, n_bags, weights)
+    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags, weights)
     report(0.1)
-    targets, long_table = _targets(labels, n_classes), None
-    if is_long:
-        all_targets, scalings = _targets(all_labels, n_classes), (rank_scaling, linear_scaling)
-        long_table = LongTable(table, all_targets, all_groups, sample, scalings, all_weights)
-    if len(varying) > MOST_COLUMNS:
-        bags = fit_wide_bags(blocks, targets, places, together, rng, report, long_table)
-    else:
-        bags = fit_bags(blocks, targets, places, together, rng, report, long_table, may_begin)
-    numbers = kept[sample]
-    model = _joined(bags, rank_scaling, linear_scaling, known[every], labels[every], numbers[every], varying, n_classes)
+    # ±1 for the second of two classes, or for each of more.
+    of_output = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
+    targets = np.where(labels[:, None] == of_output, 1.0, -1.0)
+    bags = fit_bags(blocks, targets, places, together, rng, report, may_begin)
+    model = _joined(bags, rank_scaling, linear_scaling, known[every], labels[every], kept[every], varying, n_classes)
     outputs = mean_out_of_fold(bags)
     if n_classes == 2:
         # A ridge predicts ±1: as log-odds its outputs go together with those of other parts.
-        slope = fit_calibration(model.class_scores(outputs), all_labels, "logistic", all_groups, all_weights).slope
+        slope = fit_calibration(model.class_scores(outputs), labels, "logistic", row_groups, weights).slope
         terms = replace(model.terms, weights=slope * model.terms.weights)
         model, outputs = replace(model, terms=terms, intercepts=slope * model.intercepts), slope * outputs
     scores = alone = _of_all_rows(model, outputs, X, kept)
@@ -242,20 +227,23 @@ def fit_evidence(
         heads = np.arange(len(labels)) if row_groups is None else first_rows(row_groups)
         kept_rows = heads[stratified_sample(labels[heads], n_classes, settings.n_neighbors, rng)]
         near = Scaled(*(values[:, list(varying)] for values in rows))
-        own = outputs[sample] if is_long else outputs
-        nearest = choose_neighbors(model.class_scores(own), own.shape[1], labels, near, kept_rows, together)
+        nearest = choose_neighbors(model.class_scores(outputs), outputs.shape[1], labels, near, kept_rows, together)
         if nearest is not None:
             amounts, n_nearest, length, by_rank, out_of_fold = nearest
-            records = known[kept_rows], labels[kept_rows], numbers[kept_rows]
+            records = known[kept_rows], labels[kept_rows], kept[kept_rows]
             model = replace(model, neighbors=Neighbors(*records, amounts, n_nearest, length, by_rank))
-            if is_long:
-                outputs = outputs + model.neighbor_outputs(table)
-            outputs[sample] = own + out_of_fold
-            scores = _of_all_rows(model, outputs, X, kept)
+            scores = _of_all_rows(model, outputs + out_of_fold, X, kept)
     report(1.0)
     path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(2)))
     penalty = float(np.exp(np.mean([np.log(bag.penalty) for bag in bags])))
-    note = wide_note(bags, len(varying)) if len(varying) > MOST_COLUMNS else None
+    note = None
+    if len(varying) > MOST_COLUMNS:
+        count = sum(part.block == "linear" for part in bags[0].design.parts)
+        note = (
+            f"of {len(varying):,} columns that vary, each of the {len(bags)} models of the evidence has terms of the "
+            f"{count:,} that are worth most to rows that do not judge it; the others count in the distances to medoids "
+            "and neighbors"
+        )
     return FittedEvidence(_in_order(model, order), scores, alone, penalty, path, note)
 
 
@@ -320,11 +308,6 @@ def choose_neighbors(
     of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
     amounts = gain / calibration.slope * of_class
     return amounts, places.shape[1], length, by_rank, added(distances, places, length, amounts)
-
-
-def _targets(labels: Codes, n_classes: int) -> Array:
-    """±1 for the second of two classes, or for each of more, shape (n, K)."""
-    return np.where(labels[:, None] == (np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)), 1.0, -1.0)
 
 
 def _of_all_rows(model: EvidencePart, outputs: Array, X: Array, kept: Codes) -> Array:

@@ -26,14 +26,12 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigh
+from scipy.optimize import minimize
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.geometry.row_groups import first_rows
-
-Stored = npt.NDArray[np.float32]
-"""Numbers of a long table, stored in single precision; sums over them are made in double precision."""
+from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 
 _DIRECTIONS_SHARE = 0.5  # progress of a ridge when its directions are found
 
@@ -114,6 +112,14 @@ _ROUNDING = 1e-11
 _TIE = 1e-9
 # Rows that lie wholly in the directions have nothing else, but for rounding.
 _NOTHING = 1e-9
+# Steps of a multinomial fit at most, and of one without a fold, which begins at the weights of all rows.
+_MOST_STEPS, _FOLD_STEPS = 60, 30
+# Relative decrease of the loss at which L-BFGS stops, and one that is good enough to compare values of λ.
+_TOLERANCE, _ROUGHLY = 1e-6, 1e-5
+# Multiples of λ that are tried, the largest first.
+_STRENGTHS: tuple[float, ...] = (64.0, 16.0, 4.0, 1.0)
+# Numbers of a block of rows: they stay in the cache for both products of a step.
+_CACHED_NUMBERS = 2**16
 
 
 def penalties_for(n_rows: int) -> Array:
@@ -157,7 +163,7 @@ class Ridge(NamedTuple):
     directions : ndarray of shape (p, r)
         V.
     rotated : ndarray of shape (n, r)
-        T; of a long table the last columns of it alone, in single precision.
+        T.
     coefficients : ndarray of shape (r, K)
         Weights of the directions.
     """
@@ -168,7 +174,7 @@ class Ridge(NamedTuple):
     out_of_fold: Array
     sizes: Array
     directions: Array
-    rotated: Array | Stored
+    rotated: Array
     coefficients: Array
 
 
@@ -198,7 +204,7 @@ def fit_ridge(
     sizes, directions, rotated = _rotated(features if roots is None else roots * features)
     means = np.average(targets, axis=0, weights=row_weights) if roots is not None else targets.mean(axis=0)
     centered = targets - means if roots is None else roots * (targets - means)
-    missing = Missing(rotated / np.sqrt(sizes), centered, together, row_weights=row_weights)
+    missing = Missing(rotated / np.sqrt(sizes), centered, together, row_weights)
     judging, rows = missing, judged if judged is not None else np.arange(n)
     if together is not None:
         some, by_some = together.judging(len(sizes), len(penalties))
@@ -218,24 +224,13 @@ def fit_ridge(
 
 
 class Missing:
-    """What a ridge misses: U, U², their share of the targets, what lies outside of U, and the rows of the table.
-
-    From U and the targets of mean 0; squares and what is free are those of a row and its equals. Where these are some
-    rows of a table, `inner` is Uᵀy of all of them, and `n_rows` their number.
-    """
+    """What a ridge misses, from U and the targets of mean 0; squares and what is free are of a row and its equals."""
 
     def __init__(
-        self,
-        units: Array,
-        centered: Array,
-        together: RowGroups | None,
-        inner: Array | None = None,
-        n_rows: int | None = None,
-        row_weights: Array | None = None,
+        self, units: Array, centered: Array, together: RowGroups | None, row_weights: Array | None = None
     ) -> None:
-        squares, sizes = units * units, np.ones(len(units))
-        inner = units.T @ centered if inner is None else inner
-        n_rows = len(units) if n_rows is None else n_rows
+        squares, sizes, n_rows = units * units, np.ones(len(units)), len(units)
+        inner = units.T @ centered
         if together is not None:
             sizes = together.sizes
             squares *= sizes[:, None]
@@ -288,3 +283,69 @@ def principal(gram: Array) -> tuple[Array, Array]:
     sizes, vectors = eigh(gram, overwrite_a=True, check_finite=False)
     kept = sizes > _ROUNDING * max(sizes[-1], 0.0)
     return sizes[kept], vectors[:, kept]
+
+
+def fit_multinomial(
+    rotated: Array,
+    codes: Codes,
+    penalty: float,
+    start: tuple[Array, Array],
+    folds: Codes,
+    row_weights: Array | None = None,
+) -> tuple[Array, Array, Array]:
+    r"""Multinomial regression along the directions T of a ridge (n, r), for three or more classes.
+
+    .. math:: \min_{b, \beta} -\sum_i \log p_{i,y_i} + \tfrac\lambda2 \sum_c |\beta_c|^2, \qquad
+              p_i = \operatorname{softmax}(b + T_i\beta)
+
+    Intercepts (C,), coefficients (r, C) and outputs (n, C) without the fold of each row. λ is `penalty` or larger, by
+    the likelihood of the first fold: the best λ of squared errors is often too small here. L-BFGS needs few steps along
+    the principal directions: there the curvature is nearly diagonal, and known.
+    """
+    u = np.ones(len(codes)) if row_weights is None else row_weights
+    n_classes, step = len(start[0]), max(1, _CACHED_NUMBERS // max(1, rotated.shape[1]))
+    squares = sum(np.einsum("ij,ij->j", u[at, None] * rotated[at], rotated[at]) for at in row_slices(len(codes), step))
+    # A typical curvature of each direction: in these units all of them are alike.
+    curvature = 0.25 * (1.0 - 1.0 / n_classes) * np.concatenate([[u.sum()], squares])
+
+    def fit(
+        chosen: Flags, strength: float, start: tuple[Array, Array], tolerance: float, most_steps: int
+    ) -> tuple[Array, Array]:
+        """Weights of some rows from a start; their curvature is about as large as their share."""
+        own_rotated, own_codes, own_u, share = rotated[chosen], codes[chosen], u[chosen], np.average(chosen, weights=u)
+        units = 1.0 / np.sqrt(share * (curvature + strength))[:, None]
+
+        def loss(flat: Array) -> tuple[float, Array]:
+            weights = flat.reshape(-1, n_classes) * units
+            gradient = np.vstack([np.zeros(n_classes), share * strength * weights[1:]])
+            total = 0.5 * share * strength * float((weights[1:] ** 2).sum())
+            for at in row_slices(len(own_codes), step):
+                block, each = own_rotated[at], np.arange(len(own_codes[at]))
+                log_p = log_softmax(weights[0] + block @ weights[1:])
+                missed = np.exp(log_p)
+                missed[each, own_codes[at]] -= 1.0
+                missed *= own_u[at, None]
+                gradient[0] += missed.sum(axis=0)
+                gradient[1:] += block.T @ missed
+                total -= float((own_u[at] * log_p[each, own_codes[at]]).sum())
+            return total, (gradient * units).ravel()
+
+        first = (np.vstack(start) / units).ravel()
+        found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": most_steps, "ftol": tolerance})
+        weights = found.x.reshape(-1, n_classes) * units
+        return weights[0], weights[1:]
+
+    held, lowest, best, factor = folds == 0, np.inf, start, _STRENGTHS[0]
+    for strength in _STRENGTHS:
+        start = fit(~held, strength * penalty, start, _ROUGHLY, _MOST_STEPS)
+        loss = float((u[held] * row_losses(start[0] + rotated[held] @ start[1], codes[held])).mean())
+        if not loss < lowest:
+            break
+        best, factor, lowest = start, strength, loss
+    penalty, out_of_fold = factor * penalty, np.empty((len(codes), n_classes))
+    fitted = fit(np.ones(len(codes), dtype=np.bool_), penalty, best, _TOLERANCE, _MOST_STEPS)
+    for fold in range(folds.max() + 1):
+        held = folds == fold
+        weights = fit(~held, penalty, fitted if fold else best, _TOLERANCE, _FOLD_STEPS)
+        out_of_fold[held] = weights[0] + rotated[held] @ weights[1]
+    return *fitted, out_of_fold

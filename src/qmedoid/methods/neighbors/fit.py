@@ -29,8 +29,8 @@ from qmedoid.geometry.row_groups import draw_rows, first_rows, is_clear_gain, pa
 from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import CellSearch, cell_centers, cells_of, nearest_squared
+from qmedoid.methods.calibration import slope_and_gain
 from qmedoid.methods.neighbors.part import NeighborsPart, RowCells, averaged
-from qmedoid.methods.weights import slope_and_gain
 
 N_NEAREST = 16
 """Neighbors of a record."""

@@ -100,10 +100,8 @@ def _facts(model: Model) -> list[str]:
         counts = [int((model.medoids.classes == code).sum()) for code in range(len(labels))]
         parts = [f"{count} of {label}" for count, label in zip(counts, labels, strict=True)]
         facts.append(f"- Medoids: {sum(counts)} ({_some(parts)})")
-    if len(model.neighbors):
-        facts.append(
-            f"- Neighbors: {len(model.neighbors)} further training rows, the nearest of which are compared with"
-        )
+    if model.n_neighbors:
+        facts.append(f"- Neighbors: {model.n_neighbors} further training rows, the nearest of which are compared with")
     if model.circuit is not None:
         ansatz = model.circuit.network.ansatz
         facts.append(f"- Circuit: {ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions")

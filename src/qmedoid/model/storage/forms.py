@@ -143,6 +143,8 @@ def _read(form: Form, value: Any, path: str, arrays: Arrays, scope: Scope) -> An
     holds, of, spec = form
     match holds:
         case "scalar":
+            if spec is None and type(value) is of:
+                return value
             return _scalar(of, spec, value, path, scope)
         case "null":
             return None if value is None else _read(of, value, path, arrays, scope)

@@ -19,33 +19,22 @@ from dataclasses import replace
 from itertools import chain, pairwise
 from operator import lt
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
 from qmedoid.methods.part import CLOSED_FORM
-from qmedoid.model.contract import Dates, Levels, is_spelling
+from qmedoid.model.contract import Dates, Levels, Numbers, is_spelling
 from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.model import ENCODING_OF, Model
 from qmedoid.model.operating_point import ASKED
 from qmedoid.model.storage.atomic import atomic_file, cannot_write, check_target
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.forms import Arrays, read, write
-from qmedoid.model.storage.strict import (
-    ARRAYS,
-    CARD,
-    FORMAT,
-    MANIFEST,
-    FormatError,
-    archive_bytes,
-    archive_entries,
-    parsed,
-    read_arrays,
-    written,
-)
-from qmedoid.schema import MOST_ROWS, RefusedError, shown
+from qmedoid.model.storage.strict import CARD, DEEPEST, FORMAT, MANIFEST, FormatError, packed_file, unpacked_file
+from qmedoid.schema import MOST_ROWS, RefusedError
 
 LARGEST_FILE = 2**28
 """Bytes of the largest file that is read."""
@@ -149,20 +138,13 @@ def model_bytes(model: Model, *, circuits: Mapping[str, bytes] | None = None, ra
         )
     from importlib import metadata  # slow, and needed to save only
 
-    import safetensors.numpy
-
     versions = {name: next((one.version for one in metadata.distributions(name=name)), None) for name in _LIBRARIES}
     arrays: Arrays = {}
     # A hash shows whether a row that somebody has was a training row: they are left out with the rows.
     description = write(model if raw_rows else replace(model, seen=None, records=None), arrays)
-    manifest = {"versions": {"qmedoid": __version__, "python": platform.python_version(), **versions}}
+    versions |= {"qmedoid": __version__, "python": platform.python_version()}
     card = model_card(model, raw_rows=raw_rows and model.records is not None).encode()
-    content = archive_bytes({
-        MANIFEST: written(manifest | {"model": description}),
-        ARRAYS: bytes(safetensors.numpy.save(arrays)),
-        CARD: card,
-        **(circuits or {}),
-    })  # fmt: skip
+    content = packed_file({"versions": versions, "model": description}, arrays, {CARD: card, **(circuits or {})})
     try:
         if len(content) > LARGEST_FILE:
             raise RefusedError(f"it has {len(content)} bytes, and at most {LARGEST_FILE} are read")
@@ -174,24 +156,17 @@ def model_bytes(model: Model, *, circuits: Mapping[str, bytes] | None = None, ra
 
 def read_model(content: bytes) -> ModelFile:
     """What a file holds whose bytes may be anything; everything is checked."""
-    entries = archive_entries(content)
-    role = MANIFEST
-    try:
-        manifest = parsed(entries[MANIFEST])
-        names = {"qmedoid", "python", *_LIBRARIES}
-        if not isinstance(manifest, dict) or manifest.keys() != {"versions", "model"}:
-            raise RefusedError("it must be an object with the fields versions and model")
-        versions = manifest["versions"]
-        if (
-            not isinstance(versions, dict)
-            or versions.keys() != names
-            or not all(isinstance(one, str | None) for one in versions.values())
-        ):
-            raise RefusedError(f"versions must give a text or null for each of {sorted(names)}")
-        role = ARRAYS
-        arrays = read_arrays(entries[ARRAYS])
-    except RefusedError as refused:
-        raise RefusedError(str(refused), role) from None
+    manifest, arrays = unpacked_file(content)
+    names = {"qmedoid", "python", *_LIBRARIES}
+    if not isinstance(manifest, dict) or manifest.keys() != {"versions", "model"}:
+        raise RefusedError("it must be an object with the fields versions and model", MANIFEST)
+    versions = manifest["versions"]
+    if (
+        not isinstance(versions, dict)
+        or versions.keys() != names
+        or not all(isinstance(one, str | None) for one in versions.values())
+    ):
+        raise RefusedError(f"versions must give a text or null for each of {sorted(names)}", MANIFEST)
     model = read(Model, manifest["model"], arrays)
     _refuse_misfit(model)
     return ModelFile(model, hashlib.sha256(content).hexdigest(), versions)
@@ -230,9 +205,11 @@ Misfits = Iterator[tuple[bool, str]]
 
 def _of_columns(model: Model) -> Misfits:
     columns, encodings = model.contract.columns, model.encodings
-    is_named = 0 < len(columns) == len(set(model.contract.names))
+    is_named = 0 < len(columns) == len({column.name for column in columns})
     yield not is_named, "contract.columns must not be empty, and must not have a name twice"
     for column in columns:
+        if not (column.levels or column.missing_values or column.spelling or column.is_open):
+            continue
         name, values = f"{column.name!r:.80}", column.missing_values
         is_wrong = len(set(column.levels)) != len(column.levels) or bool(column.levels and column.kind != "category")
         yield is_wrong, f"levels of column {name} must be those of a category, each once"
@@ -240,14 +217,16 @@ def _of_columns(model: Model) -> Misfits:
         is_wrong = "" in values or len(set(values)) != len(values) or not set(values).isdisjoint(column.levels)
         yield is_wrong, f"missing_values of {name} must be texts, each once, and no levels"
         try:
-            _ = column.missing_numbers
+            _ = column.missing_numbers if values else ()
         except ValueError:
             yield True, f"missing_values of {name} hold a date that is none"
-        is_known = is_spelling(column.kind, column.spelling)
-        yield not is_known, f"spelling {shown(column.spelling)} of {name} is none of a {column.kind}"
+        is_wrong = column.spelling != "" and not is_spelling(column.kind, column.spelling)
+        yield is_wrong, f"spelling {column.spelling!r:.80} of {name} is none of a {column.kind}"
     kinds = [ENCODING_OF[column.kind] for column in columns]
     yield [type(one) for one in encodings] != kinds, "encodings must be one for each column, as its kind asks for"
     for number, encoding in enumerate(encodings):
+        if isinstance(encoding, Numbers):
+            continue
         parts = encoding.parts if isinstance(encoding, Dates) else ()
         levels = encoding.levels if isinstance(encoding, Levels) else ()
         is_wrong = not encoding.outputs or len(set(parts)) != len(parts) or not all(map(lt, levels, levels[1:]))
@@ -327,12 +306,18 @@ def _of_rows(model: Model) -> Misfits:
         is_wrong = any(int(missing) + int(levels.sum()) > n_rows for missing, levels in counted)
         yield is_wrong, f"training: levels and missing count more than the {n_rows} rows in a column"
         yield [len(one) for one in training.levels] != sizes, "training.levels must count the levels of each column"
-        is_wrong = training.days is not None and int(training.days.counts.sum()) > n_rows
-        yield is_wrong, f"training: days.counts must add up to at most the {n_rows} rows"
         yield training.curve is not None and model.n_classes != 2, "training.curve belongs to two classes"
+    for name, value in (("parameters", model.parameters), ("metrics", model.metrics)):
+        yield _is_deep(value, DEEPEST + 1), f"{name} must not be nested deeper than {DEEPEST} levels"
     if records is not None:
         count = 0 if model.medoids is None else len(model.medoids.numbers)
         is_wrong = [list(one) for one in records] != [list(one) for one in records[:1]] * count
         yield is_wrong, f"records must be {count} rows of the same columns, one for each medoid"
         is_wrong = not {type(cell) for one in records for cell in one.values()} <= {type(None), bool, int, float, str}
         yield is_wrong, "records must hold texts, numbers, truth values and null"
+
+
+def _is_deep(value: Any, left: int) -> bool:
+    """Whether lists and mappings are nested deeper than the levels that are left."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return left < 0 or any(_is_deep(one, left - 1) for one in inner)

@@ -37,9 +37,8 @@ LARGEST_JSON = 2**25
 """Bytes of the largest JSON file that is read."""
 # Values of the largest file: each takes memory far beyond its bytes.
 _MOST_VALUES = 2**21
-_DEEPEST = 32
-# Levels of a file around a value that is nested as deep as that.
-_OUTER = 8
+DEEPEST = 32
+"""Levels of lists and mappings within a free value."""
 # Types of arrays, and bytes of their largest header: an entry takes about a hundred.
 _TYPES = ("F64", "I64", "U8")
 _LARGEST_HEADER = 2**22
@@ -96,20 +95,35 @@ def archive_entries(content: bytes) -> dict[str, bytes]:
     return entries
 
 
+def packed_file(manifest: Any, arrays: dict[str, npt.NDArray[Any]], others: Mapping[str, bytes]) -> bytes:
+    """The file of a manifest, arrays, the card and other entries by name."""
+    import safetensors.numpy
+
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return archive_bytes({MANIFEST: text.encode(), ARRAYS: bytes(safetensors.numpy.save(arrays)), **others})
+
+
+def unpacked_file(content: bytes) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
+    """The manifest and the arrays of a file that may hold anything."""
+    entries = archive_entries(content)
+    role = MANIFEST
+    try:
+        manifest = parsed(entries[MANIFEST])
+        role = ARRAYS
+        return manifest, read_arrays(entries[ARRAYS])
+    except RefusedError as refused:
+        raise RefusedError(str(refused), role) from None
+
+
 def is_model_file(start: bytes) -> bool:
     """Whether a file with these first bytes is a model file, be it damaged."""
     return start.startswith(b"PK\x03\x04") and start.startswith(MANIFEST.encode(), 30)
 
 
-def written(value: Any) -> bytes:
-    """JSON for a reader: indented, texts as they are."""
-    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
 def plain(value: Any, where: str, depth: int = 0) -> Any:
     """A value as JSON takes it: lists, texts, numbers, truth values, None, and NaN in its spelling."""
-    if depth > _DEEPEST:
-        raise ModelError(f"{where} is nested deeper than {_DEEPEST} levels: a model file keeps flat values only.")
+    if depth > DEEPEST:
+        raise ModelError(f"{where} is nested deeper than {DEEPEST} levels: a model file keeps flat values only.")
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if value is None or isinstance(value, bool | int):
@@ -133,7 +147,7 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
 def parsed(content: bytes) -> Any:
     """The value that `plain` made, from bytes that may hold anything.
 
-    Duplicate keys, bare NaN, lone surrogates and deep nesting are refused.
+    Duplicate keys, bare NaN and lone surrogates are refused.
     """
     if len(content) > LARGEST_JSON:
         raise RefusedError(f"it has {len(content)} bytes, and at most {LARGEST_JSON} are read")
@@ -147,17 +161,6 @@ def parsed(content: bytes) -> Any:
         raise RefusedError("it is nested too deep") from None
     except ValueError as error:  # of the decoder, of JSON, or of a number of too many digits
         raise RefusedError(f"it is not JSON ({short(str(error))})") from None
-    level, depth = [value], 0
-    while level := [
-        inner
-        for outer in level
-        if type(outer) in (list, dict)
-        for inner in (outer if type(outer) is list else outer.values())
-        if type(inner) in (list, dict)
-    ]:
-        depth += 1
-        if depth > _DEEPEST + _OUTER:
-            raise RefusedError(f"it is nested deeper than {_DEEPEST} levels")
     return value
 
 

@@ -22,7 +22,7 @@ from qiskit.transpiler import PassManager
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError, some_of
-from qmedoid.geometry.overlap import AngleKind, SwapTest, check_angle_kind, compact_swap_test, from_overlap, row_norms
+from qmedoid.geometry.overlap import SwapTest, compact_swap_test, from_overlap, row_norms
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.circuits.compact_swap import OUTCOME, FormName, form_named
 from qmedoid.quantum.circuits.variational import checked_inputs, checked_rotations, variational_circuit
@@ -100,8 +100,6 @@ class StatevectorSwapTest:
 
     Parameters
     ----------
-    angle : {"true", "printed"}
-        As in :func:`~qmedoid.compact_swap_test`.
     circuit : {"compact_swap", "interference"}
         The circuit that measures the overlap.
 
@@ -112,16 +110,14 @@ class StatevectorSwapTest:
     array([[5.]])
     """
 
-    angle: AngleKind = "true"
     circuit: FormName = "compact_swap"
 
     def __post_init__(self) -> None:
-        check_angle_kind(self.angle)
         form_named(self.circuit)
 
     def __call__(self, X: ArrayLike, Y: ArrayLike, /) -> SwapTest:
         """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
-        return _by_circuit(X, Y, self.angle, self._overlaps)
+        return _by_circuit(X, Y, self._overlaps)
 
     def _overlaps(self, left: Array, right: Array) -> Array:
         form = form_named(self.circuit)
@@ -140,8 +136,6 @@ class SamplerSwapTest(Sampling):
     ----------
     shots : int
         Measurements per pair.
-    angle : {"true", "printed"}
-        As in :func:`~qmedoid.compact_swap_test`.
     circuit : {"compact_swap", "interference"}
         The circuit that measures the overlap; interference takes fewer gates and has smaller errors.
     sampler : BaseSamplerV2 or None
@@ -173,17 +167,15 @@ class SamplerSwapTest(Sampling):
     True
     """
 
-    angle: AngleKind = "true"
     circuit: FormName = "compact_swap"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_angle_kind(self.angle)
         form_named(self.circuit)
 
     def __call__(self, X: ArrayLike, Y: ArrayLike, /) -> SwapTest:
         """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
-        return _by_circuit(X, Y, self.angle, self._overlaps)
+        return _by_circuit(X, Y, self._overlaps)
 
     def _overlaps(self, left: Array, right: Array) -> Array:
         form, n_features = form_named(self.circuit), left.shape[1]
@@ -191,9 +183,9 @@ class SamplerSwapTest(Sampling):
         return form.overlap(ones[:, 0] / self.shots)
 
 
-def _by_circuit(X: ArrayLike, Y: ArrayLike, angle: AngleKind, measure: Callable[[Array, Array], Array]) -> SwapTest:
+def _by_circuit(X: ArrayLike, Y: ArrayLike, measure: Callable[[Array, Array], Array]) -> SwapTest:
     """Let `measure` find the overlap of pairs that can be prepared; the others keep the classical values."""
-    classical = compact_swap_test(X, Y, angle=angle)
+    classical = compact_swap_test(X, Y)
     left, right = (np.atleast_2d(np.asarray(rows, dtype=np.float64)) for rows in (X, Y))
     x_norms, y_norms = row_norms(left), row_norms(right)
     prepared = (x_norms > 0)[:, None] & (y_norms > 0)[None, :]
@@ -201,7 +193,7 @@ def _by_circuit(X: ArrayLike, Y: ArrayLike, angle: AngleKind, measure: Callable[
     if prepared.any():
         rows, columns = np.nonzero(prepared)
         overlap[prepared] = measure(left[rows], right[columns])
-    measured = from_overlap(overlap, x_norms, y_norms, angle=angle)
+    measured = from_overlap(overlap, x_norms, y_norms)
     return SwapTest(*(np.where(prepared, m, c) for m, c in zip(measured, classical, strict=True)))
 
 

@@ -156,25 +156,13 @@ FormName = Literal["interference", "compact_swap"]
 
 @dataclass(frozen=True)
 class CircuitForm:
-    """A circuit that measures the overlap of two vectors by the share of ones of one qubit.
-
-    Attributes
-    ----------
-    name : str
-    build : callable (angles, measure) -> QuantumCircuit
-    n_angles : callable (qubits) -> int
-        Open angles by the number of qubits that distinguish columns, see `shape_of`.
-    angles_of : callable (X, Y) -> ndarray of shape (pairs, angles)
-        For rows that are checked.
-    at_zero, slope : float
-        s = at_zero + slope · p1, where p1 is the probability that the qubit reads 1.
-    """
+    """A circuit that measures the overlap of two vectors by the share of ones of one qubit."""
 
     name: FormName
     build: Callable[[Sequence[Angle], bool], QuantumCircuit]
-    n_angles: Callable[[int], int]
-    angles_of: Callable[[Array, Array], Array]
-    at_zero: float
+    n_angles: Callable[[int], int]  # by the number of qubits that distinguish columns, see `shape_of`
+    angles_of: Callable[[Array, Array], Array]  # for rows that are checked, (pairs, angles)
+    at_zero: float  # s = at_zero + slope · p1, where p1 is the probability to read 1
     slope: float
 
     def template(self, n_features: int, *, measure: bool = True) -> QuantumCircuit:

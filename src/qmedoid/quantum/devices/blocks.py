@@ -32,15 +32,10 @@ _ELSEWHERE = np.array([0.7])
 
 
 class DeviceNoise:
-    """What a noise model does after each gate of each qubit, looked up once and kept.
+    """What a noise model of Aer does after each gate of each qubit, looked up once and kept.
 
-    Parameters
-    ----------
-    model : NoiseModel
-        Aer's noise model.
-    target : Target or None
-        The device's gates. With it, gates that the device does not have are refused. Without it, gates that the
-        noise model does not know are.
+    With a target, gates that the device does not have are refused; without it, those that the noise model does not
+    know.
     """
 
     def __init__(self, model: NoiseModel, target: Target | None = None) -> None:
@@ -118,14 +113,9 @@ def transfer_matrix(channel: SuperOp | Operator) -> Array:
 
 
 def gate_channel(gate: Gate) -> tuple[Array, ParameterExpression | None]:
-    """Transfer matrix of a gate, as a Fourier series in the one parameter that has no value.
+    """Transfer matrix of a gate, (4ᵐ, 4ᵐ), or where a parameter is open its coefficients of `harmonics`, (5, 4ᵐ, 4ᵐ).
 
-    Returns
-    -------
-    channel : ndarray of shape (4ᵐ, 4ᵐ) or (5, 4ᵐ, 4ᵐ)
-        The matrix if all parameters have values, else the coefficients of :func:`harmonics`.
-    parameter : ParameterExpression or None
-        The angle of the series.
+    With it comes the open angle, or None.
     """
     free = [value for value in gate.params if isinstance(value, ParameterExpression) and value.parameters]
     standard = _STANDARD_GATES.get(gate.name)
@@ -189,22 +179,13 @@ Step = tuple[tuple[int, ...], Array, Angles | None]
 
 @dataclass(frozen=True)
 class QubitBlock:
-    """Qubits that gates join, what happens to them, and where their outcomes go.
-
-    Parameters
-    ----------
-    n_qubits : int
-        Axes of the state.
-    steps : sequence of (axes, channel, angles)
-        Gates and noise in their order.
-    measured : sequence of (axis, clbit, readout)
-        The axes that are measured, the places of their outcomes among the circuit's classical bits, and the
-        probabilities of what is read (columns) given the state (rows).
-    """
+    """Qubits that gates join, what happens to them, and where their outcomes go."""
 
     n_qubits: int
-    steps: Sequence[Step]
-    measured: Sequence[tuple[int, int, Array]]
+    steps: Sequence[Step]  # gates and noise
+    measured: Sequence[
+        tuple[int, int, Array]
+    ]  # axis, classical bit, and probabilities of what is read (columns) given the state
 
     @property
     def clbits(self) -> tuple[int, ...]:

@@ -37,14 +37,7 @@ LIMITS = {"readout": 0.1, "one_qubit": 0.01, "coupler": 0.05}
 
 
 class Quality:
-    """Error rates of a device's target, and what is left of it within limits.
-
-    Parameters
-    ----------
-    target : Target
-    limits : dict
-        As `LIMITS`.
-    """
+    """Error rates of a device's target, and what is left of it within limits such as `LIMITS`."""
 
     def __init__(self, target: Target, limits: Mapping[str, float]) -> None:
         self.target, self.limits = target, limits
@@ -123,25 +116,15 @@ def _error(properties: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Pack:
-    """Several copies of a circuit in one, with open angles.
+    """Several copies of a circuit in one, with open angles."""
 
-    Attributes
-    ----------
-    circuit : as it runs; copy i is measured into the bits from i · n_bits on of ``outcome``
-    n_copies, n_angles : copies, and open angles of each
-    order : which of the ``n_copies * n_angles`` angles, copy by copy, each parameter of the circuit is
-    qubits : the device's qubits that each copy uses; empty where there is no device
-    shrink : how much of an overlap noise leaves, about, by the error rates that the device reports, (n_copies,)
-    n_bits : bits that each copy is measured into
-    """
-
-    circuit: QuantumCircuit
+    circuit: QuantumCircuit  # copy i is measured into the bits from i · n_bits on of ``outcome``
     n_copies: int
-    n_angles: int
-    order: Codes
-    qubits: tuple[tuple[int, ...], ...] = ()
-    shrink: Array = field(default_factory=lambda: np.ones(0))
-    n_bits: int = 1
+    n_angles: int  # open angles of each copy
+    order: Codes  # which angle, copy by copy, each parameter of the circuit is
+    qubits: tuple[tuple[int, ...], ...] = ()  # of each copy; empty where there is no device
+    shrink: Array = field(default_factory=lambda: np.ones(0))  # of an overlap, what noise leaves, about, (n_copies,)
+    n_bits: int = 1  # that each copy is measured into
 
     @cached_property
     def two_qubit_gates(self) -> int:
@@ -318,13 +301,7 @@ def pack_to_bytes(pack: Pack) -> bytes:
 
 
 def pack_from_bytes(content: bytes) -> Pack:
-    """The packed circuit that was written; reading it runs no code.
-
-    Raises
-    ------
-    ValueError
-        The bytes are no packed circuit.
-    """
+    """The packed circuit that was written; reading it runs no code. Other bytes raise a ValueError."""
     if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC)] < _LEAST_VERSION:
         raise ValueError("it holds no circuit in QPY of a version that can be read")
     try:
@@ -334,14 +311,4 @@ def pack_from_bytes(content: bytes) -> Pack:
         shrink, sizes = np.array(head["shrink"], dtype=np.float64), [int(head[name]) for name in _SIZES]
     except Exception as error:  # whatever bytes make Qiskit raise
         raise ValueError(f"its circuit cannot be read ({type(error).__name__}: {error})") from error
-    pack = Pack(circuit, sizes[0], sizes[1], order, qubits, shrink, sizes[2])
-    if (
-        [(register.name, register.size) for register in circuit.cregs] != [(OUTCOME, pack.n_copies * pack.n_bits)]
-        or pack.n_bits < 1
-        or len(order) != circuit.num_parameters
-        or not np.array_equal(np.unique(order), np.sort(order))
-        or not np.all((order >= 0) & (order < pack.n_copies * pack.n_angles))
-        or len(shrink) != pack.n_copies
-    ):
-        raise ValueError("its circuit is not what its head says")
-    return pack
+    return Pack(circuit, sizes[0], sizes[1], order, qubits, shrink, sizes[2])

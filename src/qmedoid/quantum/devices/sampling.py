@@ -59,10 +59,7 @@ def noise_digest(backend: Any) -> str:
 def check_seed(sampler: Any) -> None:
     """Refuse a sampler that draws the same shots for every circuit, and warn of one that does so in every job.
 
-    Raises
-    ------
-    ParameterError
-        Its shot noise would not average out, and stated errors would be wrong.
+    Its shot noise would not average out, and stated errors would be wrong.
     """
     options: Any = getattr(sampler, "options", None)
     if isinstance(sampler, StatevectorSampler) or is_of(sampler, "qiskit_aer"):
@@ -108,26 +105,16 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CircuitBatch:
-    """Circuits of one pack that run with the same number of shots, and what each of their copies tests.
-
-    Attributes
-    ----------
-    pack : Pack
-    angles : copy by copy, (circuits, n_copies * n_angles)
-    shots : int
-    shape : place of the pack among those of a plan
-    tests : number of the test of each copy among those of its shape, (circuits, n_copies); −1 where a copy is not used,
-        or tests a known pair
-    known : exact overlaps of known pairs, (circuits * n_copies,), or what K observables are in known states, with a
-        second axis; None for circuits of tests
-    """
+    """Circuits of one pack that run with the same number of shots, and what each of their copies tests."""
 
     pack: Pack
-    angles: Array
+    angles: Array  # copy by copy, (circuits, n_copies * n_angles)
     shots: int
-    shape: int = 0
-    tests: Codes = field(default_factory=lambda: np.zeros((0, 0), dtype=np.intp))
-    known: Array | None = None
+    shape: int = 0  # position of the pack among those of a plan
+    tests: Codes = field(
+        default_factory=lambda: np.zeros((0, 0), dtype=np.intp)
+    )  # number of each copy's test, (circuits, n_copies), or −1
+    known: Array | None = None  # exact overlaps of known pairs, (circuits * n_copies,), or what K observables are
 
     def can_have(self, counts: Counts) -> bool:
         """Whether counts are those that the circuits can have."""
@@ -145,34 +132,27 @@ class CircuitBatch:
 
 
 def counts_of(results: Any, batches: Sequence[CircuitBatch]) -> list[Counts]:
-    """How often each copy read 1, or of several bits each basis state, from the result of a job.
-
-    Raises
-    ------
-    ModelError
-        The job returned something else than was asked for.
-    """
-    if not hasattr(results, "__len__"):
-        raise ModelError(f"The job returned {type(results).__name__}: use a sampler of the second version.")
-    if len(results) != len(batches):
-        raise ModelError(f"The job returned {len(results)} results for {len(batches)} circuits: run it again.")
-    found = []
+    """How often each copy read 1, or of several bits each basis state, from the result of a job."""
+    n_results = len(results) if hasattr(results, "__len__") else type(results).__name__
+    if n_results != len(batches):
+        raise ModelError(
+            f"The job returned {n_results} as results of {len(batches)} batches of circuits: use a sampler of the "
+            "second version."
+        )
+    counts = []
     for batch, result in zip(batches, results, strict=True):
         outcome: Any = getattr(getattr(result, "data", None), OUTCOME, None)
-        if not isinstance(outcome, BitArray):
-            raise ModelError(
-                f"The job returned {type(outcome).__name__} as {OUTCOME!r}, and was asked for the bits of the register "
-                f"{OUTCOME!r}: use a sampler of the second version that returns single shots."
-            )
         expected = (len(batch.angles),), batch.pack.n_copies * batch.pack.n_bits, batch.shots
-        got = tuple(outcome.shape), outcome.num_bits, outcome.num_shots
+        got: Any = type(outcome).__name__
+        if isinstance(outcome, BitArray):
+            got = tuple(outcome.shape), outcome.num_bits, outcome.num_shots
         if got != expected:
             raise ModelError(
-                f"The job returned (circuits, bits, shots) {got} and was asked for {expected}: a sampler that changes "
-                "the number of shots cannot be used."
+                f"The job returned {got} as {OUTCOME!r} and was asked for (circuits, bits, shots) {expected}: use a "
+                "sampler of the second version that returns single shots, as many as it is asked for."
             )
-        found.append(counted(outcome, batch.pack.n_bits))
-    return found
+        counts.append(counted(outcome, batch.pack.n_bits))
+    return counts
 
 
 def counted(outcome: BitArray, n_bits: int) -> Counts:

@@ -36,26 +36,15 @@ _PRODUCTS = 4
 
 @dataclass(frozen=True, eq=False)
 class Readings:
-    """Measured tests of one shape, or an observable of a trained circuit.
+    """Measured tests of one shape, or an observable of a trained circuit."""
 
-    Attributes
-    ----------
-    overlaps : raw overlaps r, as the circuit's share of ones says, (n,)
-    shots : of each circuit
-    positions : which copy of the circuit measured each, (n,)
-    slope, at_zero : r = at_zero + slope · share of ones
-    more : variances by something else than shots, (n,) or 0
-    directions : the vectors that were compared, (2, n, d); None for single numbers, whose line leaves nothing
-        unexplained
-    """
-
-    overlaps: Array
-    shots: float
-    positions: Codes
-    slope: float
+    overlaps: Array  # raw overlaps r, (n,)
+    shots: float  # of each circuit
+    positions: Codes  # which copy of the circuit measured each, (n,)
+    slope: float  # r = at_zero + slope · share of ones
     at_zero: float
-    more: Array | float = 0.0
-    directions: Array | None = None
+    more: Array | float = 0.0  # variances by something else than shots, (n,)
+    directions: Array | None = None  # the vectors that were compared, (2, n, d); None for single numbers
 
     @property
     def variances(self) -> Array:
@@ -72,25 +61,15 @@ class Readings:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The fitted lines of a shape, one for all positions or one for each.
+    """The fitted lines of a shape, one for all positions or one for each."""
 
-    Attributes
-    ----------
-    intercepts, slopes : a and b, (positions,); the same for all positions where one line is enough
-    covariances : of a and b, (positions, 2, 2)
-    excess : deviation of known pairs from the line beyond their shots, in units of the raw overlap
-    by_position : whether every position has a line of its own
-    n_pairs : known pairs that the lines were fitted to
-    chance : how likely lines as far from no change as these are if there is none
-    """
-
-    intercepts: Array
-    slopes: Array
-    covariances: Array
-    excess: float
-    by_position: bool
-    n_pairs: int
-    chance: float
+    intercepts: Array  # a, (positions,); the same for all where one line is enough
+    slopes: Array  # b
+    covariances: Array  # of a and b, (positions, 2, 2)
+    excess: float  # deviation of known pairs from the line beyond their shots
+    by_position: bool  # whether every position has its line
+    n_pairs: int  # known pairs that the lines were fitted to
+    chance: float  # how likely lines as far from no change are if there is none
 
     @property
     def used(self) -> bool:
@@ -104,30 +83,16 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Overlaps of n tests with their errors, as they were read or are expected.
+    """Overlaps of n tests with their errors, as they were read or are expected."""
 
-    Attributes
-    ----------
-    overlaps : calibrated, where a calibration is used; they may lie outside of 0 to 1
-    own : standard error of each that is independent of the others: by shots, and by what a line leaves unexplained
-        where the vectors are not known
-    by_shots : variances of the raw overlaps by shots alone
-    raw : overlaps without calibration
-    positions : position of each in its circuit
-    fitted : the calibration, whether it was used or not; None where there was none
-    directions : the vectors that were compared, (2, n, d), whose likeness says how much of what the line leaves
-        unexplained they share, or None
-    drift : largest change of an overlap by the drift of a job, which is undone; 0 without
-    """
-
-    overlaps: Array
-    own: Array
-    by_shots: Array
-    raw: Array
-    positions: Codes
-    fitted: Lines | None = None
-    directions: Array | None = None
-    drift: float = 0.0
+    overlaps: Array  # calibrated, where a calibration is used; they may lie outside of 0 to 1
+    own: Array  # standard error of each that is independent of the others
+    by_shots: Array  # variances of the raw overlaps by shots alone
+    raw: Array  # without calibration
+    positions: Codes  # of each in its circuit
+    fitted: Lines | None = None  # whether it was used or not
+    directions: Array | None = None  # how alike they are says how much of the excess they share
+    drift: float = 0.0  # largest change of an overlap by the drift of a job, which is undone
 
     @property
     def lines(self) -> Lines | None:
@@ -195,7 +160,9 @@ def expected_estimates(
     by_shots = slope**2 * share * (1.0 - share) / shots
     if known is None:
         return Estimates(raw, np.sqrt(by_shots + guess.excess**2), by_shots, raw, positions)
-    lines = _expected_lines(guess, *known)
+    readings, known_exact = known
+    readings = replace(readings, overlaps=guess.at(known_exact, readings.positions))
+    lines = fit_lines(readings, known_exact, len(guess.slopes), guess.excess**2)
     return _with_errors(exact if lines.used else raw, raw, by_shots, positions, lines, directions)
 
 
@@ -235,29 +202,22 @@ def guessed_lines(shrink: Array, at_noise: float, n_qubits: int) -> Lines:
     return Lines((1.0 - shrink) * at_noise, shrink, nothing, excess, True, 0, changed)
 
 
-def _expected_lines(guess: Lines, readings: Readings, exact: Array) -> Lines:
-    """Lines that known pairs are expected to show, by their exact overlaps; those of the readings do not matter."""
-    positions, n_positions = readings.positions, len(guess.slopes)
-    readings, scatter = replace(readings, overlaps=guess.at(exact, positions)), guess.excess**2
-    fit, by_position = _fit(readings, exact, np.zeros_like(positions), 1, scatter), False
-    if n_positions > 1 and _tell_lines(exact, positions, n_positions):
-        many = _fit(readings, exact, positions, n_positions, scatter)
-        by_position = _gain_by_chance(fit, many) < _SIGNIFICANT
-        fit = many if by_position else fit
-    return _lines(fit, by_position, n_positions, scatter)
+def fit_lines(readings: Readings, exact: Array, n_positions: int, scatter: float | None = None) -> Lines:
+    """Fit r = a + b·s to known pairs, by weighted least squares; a variance beyond the shots may be known."""
+    everywhere, by_position = np.zeros(len(exact), dtype=np.intp), False
 
+    def fitted(place: Codes, n_lines: int) -> tuple[Fitted, float]:
+        if scatter is None:
+            return _with_scatter(readings, exact, place, n_lines)
+        return _fit(readings, exact, place, n_lines, scatter), scatter
 
-def fit_lines(readings: Readings, exact: Array, n_positions: int) -> Lines:
-    """Fit r = a + b·s to known pairs, by weighted least squares."""
-    everywhere = np.zeros(len(exact), dtype=np.intp)
-    fit, by_position, scatter = None, False, 0.0
     if n_positions > 1 and _tell_lines(exact, readings.positions, n_positions):
         # What scatters beyond the shots scatters about every line, and is no reason for many.
-        fit, scatter = _with_scatter(readings, exact, readings.positions, n_positions)
-        by_position = _gain_by_chance(_fit(readings, exact, everywhere, 1, scatter), fit) < _SIGNIFICANT
-    if fit is None or not by_position:
-        fit, scatter = _with_scatter(readings, exact, everywhere, 1)
-    return _lines(fit, by_position, n_positions, scatter)
+        fit, beyond = fitted(readings.positions, n_positions)
+        by_position = _gain_by_chance(_fit(readings, exact, everywhere, 1, beyond), fit) < _SIGNIFICANT
+    if not by_position:
+        fit, beyond = fitted(everywhere, 1)
+    return _lines(fit, by_position, n_positions, beyond)
 
 
 def _lines(fit: Fitted, by_position: bool, n_positions: int, scatter: float) -> Lines:

@@ -112,16 +112,9 @@ circuits."""
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Circuits that are sent at once.
+    """Circuits that are sent at once."""
 
-    Attributes
-    ----------
-    number : int
-        Place in the run.
-    batches : tuple of CircuitBatch
-    """
-
-    number: int
+    number: int  # position in the run
     batches: tuple[CircuitBatch, ...]
 
     @property

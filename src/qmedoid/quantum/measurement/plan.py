@@ -35,7 +35,6 @@ from qmedoid.quantum.measurement.recorder import Answers, Call, Decide, Decided,
 from qmedoid.quantum.measurement.result import (
     Errors,
     MeasurementResult,
-    decided_columns,
     decided_errors,
     joined,
     root_mean,
@@ -255,10 +254,6 @@ class MeasurementPlan:
             return self.decided_by(values, None if trained is None else trained.drawn(rng))
 
         return decided_errors(decided, again, self.settings.draws)
-
-    def columns(self) -> dict[str, Array]:
-        """A column for every fact about the records: expected decision, margin and their errors."""
-        return decided_columns(self.exact, self.expected_errors, self.classes)
 
     def summary(self) -> CircuitPlanDict:
         """The plan in plain values, with the errors that are to be expected."""

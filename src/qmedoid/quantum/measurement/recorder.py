@@ -31,20 +31,12 @@ _BLOCK_NUMBERS = 2**22
 
 
 class Decided(NamedTuple):
-    """What a model decides about n records, with C classes.
+    """What a model decides about n records, with C classes."""
 
-    Attributes
-    ----------
-    codes : (n,)
-    scores : class scores at the prevalence that is expected, (n, C)
-    margins : for two classes above 0 for the second; for more the best score minus the next, (n,)
-    probabilities : (n, C), or None where the model has none
-    """
-
-    codes: Codes
-    scores: Array
-    margins: Array
-    probabilities: Array | None
+    codes: Codes  # (n,)
+    scores: Array  # at the prevalence that is expected, (n, C)
+    margins: Array  # above 0 for the second of two; of more the best score minus the next, (n,)
+    probabilities: Array | None  # (n, C)
 
 
 Decide = Callable[..., Decided]
@@ -97,22 +89,13 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class Tests:
-    """Distinct tests of one shape.
+    """Distinct tests of one shape."""
 
-    Attributes
-    ----------
-    n_features : entries of the vectors that the template of the shape takes, a power of two
-    angles : (tests, parameters)
-    overlaps : in closed form, (tests,)
-    known : vectors to make pairs of known overlap from, (rows, n_features): the second vectors of calls, medoids
-    directions : the vectors of every test, (2, tests, n_features); None where they have one column
-    """
-
-    n_features: int
-    angles: Array
-    overlaps: Array
-    known: Array
-    directions: Array | None = None
+    n_features: int  # entries of the vectors, a power of two
+    angles: Array  # (tests, parameters)
+    overlaps: Array  # in closed form, (tests,)
+    known: Array  # vectors to make known pairs from, medoids, (rows, n_features)
+    directions: Array | None = None  # (2, tests, n_features); None for one column
 
     def __len__(self) -> int:
         return len(self.angles)

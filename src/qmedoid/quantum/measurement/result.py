@@ -25,18 +25,11 @@ UNDECIDED_WITHIN = 2.0
 
 
 class Errors(NamedTuple):
-    """How far margins and probabilities may be off, for n records.
+    """How far margins and probabilities may be off, for n records."""
 
-    Attributes
-    ----------
-    margins : root mean square change of the margin between the class decided for and the other, or the runner-up
-    probabilities : of the probability of the class decided for; None where there are no probabilities
-    distances : how many errors the class decided for is ahead of any other of three or more; ∞ for two
-    """
-
-    margins: Array
-    probabilities: Array | None
-    distances: Array
+    margins: Array  # root mean square change between the class decided for and the other, or the runner-up
+    probabilities: Array | None  # of the class decided for
+    distances: Array  # errors that the class is ahead of any other of three or more; ∞ for two
 
     def undecided(self, decided: Decided) -> Flags:
         """Which records are not settled: their margin, or a class that is further behind but less surely so."""

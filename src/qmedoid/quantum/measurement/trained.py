@@ -49,22 +49,13 @@ Values = Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class TrainedCircuit:
-    """A trained circuit, and the records that it decides.
-
-    Attributes
-    ----------
-    ansatz : Ansatz
-    rotations : of shape ``ansatz.weight_shape``
-    observables : eigenvalues at the basis states, of two different values each, (K, 2**n)
-    names : what the observables are called, K
-    rows : numbers of the records, ascending, (n,)
-    """
+    """A trained circuit, and the records that it decides."""
 
     ansatz: Ansatz
     rotations: Array
-    observables: Array
-    names: tuple[str, ...]
-    rows: Codes
+    observables: Array  # eigenvalues at the basis states, of two different values each, (K, 2**n)
+    names: tuple[str, ...]  # of the observables
+    rows: Codes  # numbers of the records, ascending, (n,)
 
     def __post_init__(self) -> None:
         ends = np.stack([self.least, self.least + self.span], axis=1)
@@ -125,20 +116,12 @@ class TrainedCircuit:
 
 @dataclass(frozen=True, eq=False)
 class TrainedReading:
-    """Expectation values of a trained circuit with their errors, as they were read or are expected.
-
-    Attributes
-    ----------
-    circuit : TrainedCircuit
-    inputs : angles that the circuit ran with, (n, m)
-    estimates : of each observable, K
-    roots : of the correlations of their errors, (n, K, K)
-    """
+    """Expectation values of a trained circuit with their errors, as they were read or are expected."""
 
     circuit: TrainedCircuit
-    inputs: Array
-    estimates: tuple[Estimates, ...]
-    roots: Array
+    inputs: Array  # angles that the circuit ran with, (n, m)
+    estimates: tuple[Estimates, ...]  # of each observable, K
+    roots: Array  # of the correlations of their errors, (n, K, K)
 
     @cached_property
     def values(self) -> Array:
@@ -195,22 +178,13 @@ def common_roots(probabilities: Array, masks: Flags, estimates: Sequence[Estimat
 
 @dataclass(frozen=True, eq=False)
 class TrainedStage:
-    """The circuits of a trained circuit that a plan runs.
-
-    Attributes
-    ----------
-    circuit : TrainedCircuit
-    pack : Pack
-    inputs : in closed form, (n, m)
-    shots : of each circuit
-    jobs : with the inputs of the closed form; those that run have the measured ones
-    """
+    """The circuits of a trained circuit that a plan runs."""
 
     circuit: TrainedCircuit
     pack: Pack
-    inputs: Array
-    shots: int
-    jobs: tuple[Job, ...]
+    inputs: Array  # in closed form, (n, m)
+    shots: int  # of each circuit
+    jobs: tuple[Job, ...]  # with the inputs of the closed form; those that run have the measured ones
 
     def jobs_at(self, inputs: Array) -> tuple[Job, ...]:
         """The jobs with other inputs of the records, shape (n, m); known inputs stay."""

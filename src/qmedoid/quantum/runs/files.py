@@ -33,15 +33,9 @@ Content = TypeVar("Content")
 
 
 class KeptCircuits(dict[PackKey, Pack]):
-    """The circuits of a device, in memory and in a folder.
+    """The circuits of a device, in memory and in a folder, where files are named by circuit, device and settings.
 
-    A circuit that is in the folder is taken from there. New ones are written by `save`. A file is named by the device
-    and its settings as well as by the circuit.
-
-    Parameters
-    ----------
-    folder : Path
-    device : Device
+    A circuit that is in the folder is taken from there. New ones are written by `save`.
     """
 
     def __init__(self, folder: Path, device: Device) -> None:

@@ -5,7 +5,6 @@ run/
   circuits/      the packed circuits, so that the run goes on with the same ones
   jobs/          counts of finished jobs, and the names of those that a service runs
   records.csv    the decisions with their errors
-  summary.json   what the run showed
 """
 
 import contextlib
@@ -34,7 +33,7 @@ from qmedoid.quantum.measurement.result import MeasurementResult
 from qmedoid.quantum.runs.files import FORMAT, JobFiles, KeptCircuits
 from qmedoid.tables.writing import open_sink
 
-MANIFEST, RECORDS, SUMMARY = "run.json", "records.csv", "summary.json"
+MANIFEST, RECORDS = "run.json", "records.csv"
 _PACKAGES = ("numpy", "qiskit", "qiskit-aer", "qiskit-ibm-runtime")
 _SAID = {
     "model": "the model",
@@ -44,7 +43,6 @@ _SAID = {
     "noise": "the noise of the simulated device",
     "decisions": "the decisions in closed form",
 }
-_SUMMARIZED = ("names", "asked", "versions", "where", "plan", "result")
 _HASHES = ("model", "records", "noise", "decisions")
 # Characters of a hash that are shown.
 _SHOWN = 12
@@ -57,17 +55,8 @@ def asked_for(
 ) -> dict[str, Any]:
     """What a run depends on, in plain values: a run with other ones is another run.
 
-    Parameters
-    ----------
-    settings : MeasurementSettings
-    backend : str
-        Name of the device.
-    n_qubits : int
-        Qubits that are used at most.
-    n_records : int
-    **facts
-        Hashes of the model, of the records, of what it decides about them in closed form, and of a simulated device's
-        noise, where they are known.
+    `backend` is the name of the device. Facts are hashes of the model, of the records, of what it decides about them in
+    closed form, and of a simulated device's noise, where they are known.
     """
     plain: dict[str, Any] = json.loads(json.dumps(asdict(settings)))
     return {"format": FORMAT, **facts, "rows": n_records, "backend": backend, "n_qubits": n_qubits, **plain}
@@ -79,13 +68,7 @@ def _digest_of(texts: Sequence[str]) -> str:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a folder; None where there is none.
-
-    Raises
-    ------
-    ModelError
-        It cannot be read.
-    """
+    """The manifest of a folder; None where there is none."""
     file = folder / MANIFEST
     try:
         found: Any = json.loads(file.read_bytes())
@@ -115,8 +98,7 @@ def _digest(manifest: Mapping[str, Any]) -> str:
 
 
 JOBS, CIRCUITS, LOCK = "jobs", "circuits", ".lock"
-_RESULTS = (RECORDS, SUMMARY)
-_OURS = frozenset((MANIFEST, LOCK, JOBS, CIRCUITS, *_RESULTS))
+_OURS = frozenset((MANIFEST, LOCK, JOBS, CIRCUITS, RECORDS))
 
 
 class RunFolder:
@@ -146,8 +128,7 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        folders = (self.path, *self.path.parents)
-        self._made = [one for one in folders if not one.exists()]
+        self._is_new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             others = sorted(
@@ -183,15 +164,14 @@ class RunFolder:
         self.close()
 
     def close(self) -> None:
-        """Unlock the folder; where nothing began, those that were made for it are removed."""
+        """Unlock the folder; where nothing began, one that was made for it is removed."""
         unused = self.manifest is None and {one.name for one in self.path.iterdir()} <= {LOCK}
         if unused:
             (self.path / LOCK).unlink(missing_ok=True)
         self._lock.release()
-        if unused:
+        if unused and self._is_new:
             with contextlib.suppress(OSError):  # somebody else uses it by now
-                for one in self._made:
-                    one.rmdir()
+                self.path.rmdir()
 
     def device(self, backend: Any = None, **settings: Any) -> Device:
         """A device whose circuits are those of this run; see `qmedoid.quantum.as_device`."""
@@ -200,13 +180,7 @@ class RunFolder:
         return device
 
     def refuse_other(self, asked: Mapping[str, Any]) -> None:
-        """Refuse what is asked for (see `asked_for`) if another run is in this folder.
-
-        Raises
-        ------
-        ParameterError
-            The message says what differs.
-        """
+        """Refuse what is asked for (see `asked_for`) if another run is in this folder, and say what differs."""
         before, differs = {} if self.manifest is None else self.manifest["asked"], []
         for key in {**before, **asked}:
             there, here = before.get(key), asked.get(key)
@@ -225,15 +199,13 @@ class RunFolder:
         """Whether the run is over, and all that it wrote is there as it was written."""
         if self.manifest is None or not self.manifest.get("finished"):
             return False
-        files = self.manifest["files"]
-        return all(_hash(self.path / name) == files.get(name) for name in _RESULTS)
+        return bool(_hash(self.path / RECORDS) == self.manifest["files"].get(RECORDS))
 
     def run(
         self,
         plan: MeasurementPlan,
         *,
         facts: Mapping[str, str | None] | None = None,
-        names: Mapping[str, str] | None = None,
         on_job: Callable[[int, int], None] | None = None,
     ) -> MeasurementResult:
         """Run what has not finished yet, write what was found, and return it.
@@ -244,8 +216,6 @@ class RunFolder:
             Made with the `device` of this folder.
         facts : mapping, optional
             Hashes of ``model`` and ``records``: a run with another one is refused.
-        names : mapping, optional
-            What model and table are called, for the summary.
         on_job : callable, optional
             Called as ``on_job(done, total)`` after each job.
 
@@ -262,20 +232,20 @@ class RunFolder:
         known = {"noise": plan.device.noise, "decisions": _digest_of(decided), **(facts or {})}
         asked = asked_for(plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **known)
         self.refuse_other(asked)
-        files = JobFiles(self.path / JOBS, plan.device)
-        keys = [files.key(job) for job in plan.all_jobs]
-        self._begin(plan, asked, keys, names or {})
-        result = plan.run(files, on_job=on_job)
+        store = JobFiles(self.path / JOBS, plan.device)
+        keys = [store.key(job) for job in plan.all_jobs]
+        self._begin(plan, asked, keys)
+        result = plan.run(store, on_job=on_job)
         assert self.manifest is not None
-        written = {**self.manifest, "finished": _now(), "result": result.summary()}
-        self._write_results(result, written)
-        written["files"] = {name: _hash(self.path / name) for name in _RESULTS}
-        self._write(written)
+        columns = {"row": np.arange(len(result.kept)), **result.columns()}
+        batch = pa.record_batch([pa.array(values) for values in columns.values()], names=list(columns))
+        with open_sink(str(self.path / RECORDS), batch.schema) as write:
+            write(batch)
+        files = {RECORDS: _hash(self.path / RECORDS)}
+        self._write({**self.manifest, "finished": _now(), "result": result.summary(), "files": files})
         return result
 
-    def _begin(
-        self, plan: MeasurementPlan, asked: Mapping[str, Any], keys: list[str], names: Mapping[str, str]
-    ) -> None:
+    def _begin(self, plan: MeasurementPlan, asked: Mapping[str, Any], keys: list[str]) -> None:
         """Write down what will run, or check that it is what runs already."""
         circuits = {"jobs": len(keys), "sha256": _digest_of(keys)}
         running = _versions()
@@ -284,7 +254,6 @@ class RunFolder:
         if self.manifest is None:
             began = {
                 "asked": dict(asked),
-                "names": dict(names),
                 "versions": running,
                 "circuits": circuits,
                 "plan": plan.summary(),
@@ -310,15 +279,6 @@ class RunFolder:
     def _write(self, document: dict[str, Any]) -> None:
         write_manifest(self.path, document)
         self.manifest = read_manifest(self.path)
-
-    def _write_results(self, result: MeasurementResult, manifest: Mapping[str, Any]) -> None:
-        """The decisions as a table, and the summary without times: two runs of the same counts have the same."""
-        columns = {"row": np.arange(len(result.kept)), **result.columns()}
-        batch = pa.record_batch([pa.array(values) for values in columns.values()], names=list(columns))
-        with open_sink(str(self.path / RECORDS), batch.schema) as write:
-            write(batch)
-        with atomic_file(self.path / SUMMARY) as file:
-            file.write(_as_json({name: manifest[name] for name in _SUMMARIZED}))
 
 
 def _as_json(value: Any) -> bytes:
