@@ -150,7 +150,7 @@ def run(options: FitOptions) -> None:
         raise ParameterError(f"--time-limit must be a number of seconds above 0. Got {options.time_limit:g} instead.")
     keep_pandas_away()
     began, output = time.perf_counter(), options.output or default_output(options.table)
-    with time_limit(TimeLimit(options.time_limit or math.inf)) as limit:
+    with time_limit(options.time_limit or math.inf) as limit:
         classifier = make_classifier(options)
         check_target(output)
         if options.report is not None:

@@ -347,7 +347,8 @@ def _model_at_cut(
         cut, curve = Cut(prior, log_odds=log_odds), None if model.training is None else model.training.curve
         if curve is not None and rows:
             (expected,) = model.decision.budgets([f"{100 * min(options.top / rows, 1.0)}%"], curve)
-    return file._replace(model=at(file.model, cut)), cut, estimate, expected
+    moved = file if cut == Cut() else file._replace(model=at(file.model, cut))
+    return moved, cut, estimate, expected
 
 
 def _bad_rows_file(options: ScoreOptions) -> str | None:
