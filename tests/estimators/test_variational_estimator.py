@@ -16,7 +16,7 @@ from qmedoid import VariationalClassifier, load
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.methods.variational import model as variational_model
-from qmedoid.methods.variational import selection as variational_selection
+from qmedoid.methods.variational import training as variational_selection
 from qmedoid.methods.variational.readout import DirectReadout, ParityReadout
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, chosen_threshold
 

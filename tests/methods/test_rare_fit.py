@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from qmedoid.exceptions import DataError
-from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.prototypes import METRICS, RareSettings, hardest, make_metric
+from qmedoid.methods.rare.fit import METRICS, RareSettings, fit_rare, hardest, make_metric
 
 SMALL = RareSettings(n_common=60, n_hard=20)
 

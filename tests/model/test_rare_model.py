@@ -5,8 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.methods.rare.fit import RareSettings, fit_rare
 
 
 @pytest.fixture(scope="module")

@@ -23,9 +23,8 @@ from qmedoid.geometry.row_groups import part_of
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.markup.charts import plain
 from qmedoid.markup.page import render
-from qmedoid.methods.part import Backends, Part, medoid_part
+from qmedoid.methods.part import Backends, OutOfFold, Part, medoid_part
 from qmedoid.methods.variational.model import ExpectationFunction
-from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.decision import Decision, asked_priors
 from qmedoid.model.importance import VIEW, model_view, training_importances

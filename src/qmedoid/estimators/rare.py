@@ -16,8 +16,7 @@ from qmedoid.methods.calibration import CalibrationKind, fit_sum
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.part import FittedParts, Scored
-from qmedoid.methods.rare.fit import FittedRare, fit_rare
-from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.methods.rare.fit import FittedRare, RareSettings, fit_rare
 from qmedoid.model.refinement import CircuitInputs
 
 # Progress when the prototypes are fitted.

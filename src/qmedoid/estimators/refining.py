@@ -24,8 +24,7 @@ from qmedoid.geometry.channels import DeltaKind, class_channels
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.kernels.ties import tolerance
-from qmedoid.methods.part import FittedParts, KeptRows, Scored, medoid_part
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.part import FittedParts, KeptRows, OutOfFold, Scored, medoid_part
 from qmedoid.methods.variational.training import TrainingData
 from qmedoid.model.refinement import (
     CircuitInputs,

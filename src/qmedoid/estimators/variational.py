@@ -16,12 +16,11 @@ from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_threa
 from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
-from qmedoid.methods.part import CLOSED_FORM, Calibration
+from qmedoid.methods.part import CLOSED_FORM, Calibration, OutOfFold
 from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.methods.variational.model import ExpectationFunction, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind
-from qmedoid.methods.variational.selection import OutOfFold, Selection
-from qmedoid.methods.variational.training import Optimizer, Sampling, Trained, TrainingData
+from qmedoid.methods.variational.training import Optimizer, Sampling, Selection, Trained, TrainingData
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import asked_rule, probability

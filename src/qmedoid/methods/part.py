@@ -276,6 +276,27 @@ class Calibration:
         return np.column_stack([-half, half])
 
 
+@dataclass(frozen=True)
+class OutOfFold:
+    """Out-of-fold predictions.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, C)
+        NaN for rows that are in no test fold.
+    fold : ndarray of shape (n,)
+        Test fold of every row, −1 where there is none.
+    """
+
+    scores: Array
+    fold: Codes
+
+    @property
+    def judged(self) -> Codes:
+        """Rows that are in a test fold."""
+        return np.flatnonzero(self.fold >= 0)
+
+
 class FittedParts(NamedTuple):
     """A weighted sum of J parts that were fitted together, with its out-of-fold scores.
 

@@ -15,8 +15,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.charts import label
 from qmedoid.markup.page import render
-from qmedoid.methods.part import refuse_overflow
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.part import OutOfFold, refuse_overflow
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import OperatingSummary, rule_in_words
 
@@ -155,9 +154,14 @@ def model_view(model: Model, title: str, sha256: str | None = None, *, settings:
     ]
     important = [(name, value, label(value)) for name, value in list(ranked.items())[:_IMPORTANT]]
     return render(
-        VIEW, title=title, facts=facts, importances=important, columns=columns[:_COLUMNS],
-        more=max(len(columns) - _COLUMNS, 0), settings=settings,
-    )  # fmt: skip
+        VIEW,
+        title=title,
+        facts=facts,
+        importances=important,
+        columns=columns[:_COLUMNS],
+        more=max(len(columns) - _COLUMNS, 0),
+        settings=settings,
+    )
 
 
 def operating_facts(summary: OperatingSummary, positive: str = "positive") -> list[tuple[str, str | None]]:
