@@ -154,9 +154,14 @@ def model_view(model: Model, title: str, sha256: str | None = None, *, settings:
     ]
     important = [(name, value, label(value)) for name, value in list(ranked.items())[:_IMPORTANT]]
     return render(
-        VIEW, title=title, facts=facts, importances=important, columns=columns[:_COLUMNS],
-        more=max(len(columns) - _COLUMNS, 0), settings=settings,
-    )  # fmt: skip
+        VIEW,
+        title=title,
+        facts=facts,
+        importances=important,
+        columns=columns[:_COLUMNS],
+        more=max(len(columns) - _COLUMNS, 0),
+        settings=settings,
+    )
 
 
 def operating_facts(summary: OperatingSummary, positive: str = "positive") -> list[tuple[str, str | None]]:
