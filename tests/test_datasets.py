@@ -1,6 +1,5 @@
 """The data sets of the paper: sizes, classes, the encodings of heart, the sample of the credit-card frauds."""
 
-import csv
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,21 +9,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from benchmarks.datasets import (
-    load_breast_cancer,
     load_creditcard,
     load_creditcard_sample,
     load_dataset,
-    load_heart,
 )
 
 from qmedoid import datasets
-from qmedoid.datasets import CATALOG, FEATURES, check_whole, entry, locate, status, table_of
+from qmedoid.datasets import CATALOG, FEATURES, entry, locate, status, table_of
 from qmedoid.exceptions import DataError, ParameterError
-
-
-def heart_rows():
-    text = datasets.read_shipped("heart.csv").decode()
-    return list(csv.DictReader(text.splitlines()))
 
 
 @pytest.mark.parametrize(
@@ -44,33 +36,6 @@ def test_sizes_and_class_counts_are_those_of_the_paper(name, shape, counts):
     table = table_of(name)
     labels = data.y.tolist() if name == "heart" else [data.class_names[code] for code in data.y]
     assert table[entry(name).target].to_pylist() == labels
-
-
-def test_malignant_is_the_class_looked_for():
-    data = load_breast_cancer()
-    assert dict(zip(data.class_names, np.bincount(data.y), strict=True)) == {"benign": 357, "malignant": 212}
-    radius = data.X[:, data.feature_names.index("mean radius")]
-    assert radius[data.y == 1].mean() > radius[data.y == 0].mean()
-
-
-def test_onehot_gives_each_category_a_column_and_two_valued_ones_one():
-    data, rows = load_heart(), heart_rows()
-    numbers = ["Age", "RestingBP", "Cholesterol", "FastingBS", "MaxHR", "Oldpeak"]
-    categories = {
-        "Sex=M", "ExerciseAngina=Y",
-        "ChestPainType=ASY", "ChestPainType=ATA", "ChestPainType=NAP", "ChestPainType=TA",
-        "RestingECG=LVH", "RestingECG=Normal", "RestingECG=ST",
-        "ST_Slope=Down", "ST_Slope=Flat", "ST_Slope=Up",
-    }  # fmt: skip
-    by_name = dict(zip(data.feature_names, data.X.T, strict=True))
-    assert set(by_name) == {*numbers, *categories}
-    for name, values in by_name.items():
-        column, _, level = name.partition("=")
-        expected = [float(row[column] == level) if level else float(row[column]) for row in rows]
-        np.testing.assert_array_equal(values, expected, err_msg=name)
-    for column in ("ChestPainType", "RestingECG", "ST_Slope"):
-        own = [values for name, values in by_name.items() if name.startswith(column + "=")]
-        np.testing.assert_array_equal(np.sum(own, axis=0), 1)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
@@ -105,15 +70,6 @@ def fake_creditcard(n_rows=40, n_frauds=4, amount=2.5):
     )
 
 
-def as_kaggle_writes(table):
-    """CSV text with quoted names and classes, and a large round second as Kaggle's file has it."""
-    lines = [",".join(f'"{name}"' for name in table.column_names)]
-    for row in table.to_pylist():
-        *numbers, label = row.values()
-        lines.append(",".join([*(f"{number:.5g}" for number in numbers), f'"{label}"']))
-    return "\n".join(lines) + "\n"
-
-
 @pytest.fixture
 def small_counts(monkeypatch):
     """The counts of a table small enough for a test in the place of those published."""
@@ -145,11 +101,6 @@ class TestChecks:
             table_of(name)
         assert status(name)[0] == "refused"
 
-    def test_a_shipped_file_that_is_gone_is_told(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(datasets, "shipped_path", lambda _: tmp_path / "none")
-        with pytest.raises(DataError, match="cannot be read"):
-            table_of("heart")
-
     def test_list_tells_what_is_refused(self, cli, offline):
         offline.mkdir()
         pyarrow.parquet.write_table(fake_creditcard(), offline / "creditcard.parquet")
@@ -169,42 +120,6 @@ class TestCreditCard:
         assert "could not be downloaded from OpenML (there is no network)" in outcome.err
         assert "QMEDOID_DATA" in outcome.err
         assert list(tmp_path.iterdir()) == []
-
-    @pytest.mark.usefixtures("offline", "small_counts")
-    def test_a_folder_of_data_is_looked_into(self, monkeypatch, tmp_path):
-        monkeypatch.setenv("QMEDOID_DATA", str(tmp_path))
-        table = fake_creditcard()
-        table = table.set_column(0, "Time", pa.array([*range(39), 100_000.0]))
-        (tmp_path / "creditcard.csv").write_text(as_kaggle_writes(table))
-        assert "1e+05" in (tmp_path / "creditcard.csv").read_text()
-        assert locate("creditcard") == tmp_path / "creditcard.csv"
-        assert table_of("creditcard").equals(table)
-        pyarrow.parquet.write_table(table, tmp_path / "creditcard.parquet")
-        assert locate("creditcard") == tmp_path / "creditcard.parquet"
-        assert table_of("creditcard").equals(table)
-        assert status("creditcard")[0] == "checked"
-
-    @pytest.mark.usefixtures("offline", "small_counts")
-    @pytest.mark.parametrize("ending", ["csv", "parquet"])
-    def test_the_data_set_has_the_numbers_labels_and_times_of_the_file(self, monkeypatch, tmp_path, ending):
-        table = fake_creditcard()
-        if ending == "csv":
-            (tmp_path / "creditcard.csv").write_text(as_kaggle_writes(table))
-        else:
-            pyarrow.parquet.write_table(table, tmp_path / "creditcard.parquet", row_group_size=7)
-        monkeypatch.setenv("QMEDOID_DATA", str(tmp_path))
-        data = load_creditcard()
-        assert data.name == "Credit-card fraud"
-        assert data.feature_names == FEATURES
-        np.testing.assert_array_equal(data.X, np.column_stack([table[name].to_numpy() for name in FEATURES]))
-        np.testing.assert_array_equal(data.y, table["Class"].to_numpy())
-        np.testing.assert_array_equal(data.times, table["Time"].to_numpy())
-
-    @pytest.mark.usefixtures("offline", "small_counts")
-    def test_without_seconds_the_order_of_the_rows_is_that_of_time(self, monkeypatch, tmp_path):
-        pyarrow.parquet.write_table(fake_creditcard().drop_columns(["Time"]), tmp_path / "creditcard.parquet")
-        monkeypatch.setenv("QMEDOID_DATA", str(tmp_path))
-        np.testing.assert_array_equal(load_creditcard().times, np.arange(40))
 
     @pytest.mark.usefixtures("small_counts")
     def test_a_wrong_file_is_refused_with_what_to_do(self, monkeypatch, offline, tmp_path):
@@ -255,21 +170,3 @@ class TestCreditCard:
         assert locate("creditcard") == offline / "creditcard.parquet"
         assert table_of("creditcard").equals(table)
         assert len(calls) == 1
-
-    @pytest.mark.parametrize("wrong", [{"n_rows": 39}, {"n_frauds": 5}, {"amount": 2.6}, {"amount": np.nan}])
-    @pytest.mark.usefixtures("small_counts")
-    def test_a_wrong_table_is_refused(self, wrong):
-        check_whole(fake_creditcard(), "here")
-        with pytest.raises(DataError, match=r"40 rows, 4 frauds and amounts of 100\.00 in all"):
-            check_whole(fake_creditcard(**wrong), "here")
-
-    @pytest.mark.usefixtures("small_counts")
-    def test_a_wrong_download_is_not_kept(self, cli, monkeypatch, offline, tmp_path):
-        import sklearn.datasets
-
-        bunch = SimpleNamespace(feature_names=FEATURES, data=np.zeros((3, 29)), target=np.array(["0"] * 3))
-        monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **_: bunch)
-        outcome = cli("data", "fetch", "creditcard", "-o", tmp_path / "o.csv")
-        assert (outcome.code, "Got 3, 0 and 0.00" in outcome.err) == (3, True)
-        assert not offline.exists()
-        assert not (tmp_path / "o.csv").exists()

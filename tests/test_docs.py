@@ -132,54 +132,6 @@ def test_the_pages_on_quality_say_what_the_study_left(docs_scripts):
         assert f"`{file.name}`" in shown, f"No page says what {file.name} is."
 
 
-def test_another_figure_in_the_study_is_another_sentence(docs_scripts, monkeypatch, tmp_path):
-    results, tables, frauds = (docs_scripts(f"quality_{name}") for name in ("results", "tables", "frauds"))
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
-    header = "measure,size,group,among,tables,ours,CatBoost,EBM,critical difference,Friedman p"
-    for rank in ("1.2", "2.6"):
-        rows = [f'log-loss,"≤ 4,000",all,{among},12,{rank},1.5,,0.9,0.01' for among in ("three", "all")]
-        (tmp_path / "ranks.csv").write_text("\n".join(["# made", header, *rows]), encoding="utf-8")
-        order = "ours 1.20, CatBoost 1.50" if rank == "1.2" else "CatBoost 1.50, ours 2.60"
-        assert tables.rank_sentence("≤ 4,000", "log-loss") == (
-            f"≤ 4,000 rows, average rank by log-loss over 12 tables (1 is best): {order}."
-        )
-        assert tables.rank_sentence("≥ 20,000", "log-loss") == ""
-        bold = "**1.20** | 1.50" if rank == "1.2" else "2.60 | **1.50**"
-        assert tables.ranks("all").splitlines()[-1] == f"| log-loss | ≤ 4,000 | all | 12 | {bold} | 0.90 |"
-    header = "measure,size,group,rival,tables,tables we win,ours better by,low,high,Wilcoxon p"
-    rows = [f'log-loss,"≤ 4,000",all,{rival},12,9,0.01,-0.002,0.02,0.0312' for rival in ("CatBoost", "EBM")]
-    (tmp_path / "over_tables.csv").write_text("\n".join(["# made", header, *rows]), encoding="utf-8")
-    assert tables.strong_sentence("≤ 4,000") == (
-        "≤ 4,000 rows: the log-loss of ours is smaller than CatBoost's on 9 of 12 tables (Wilcoxon p 0.031)."
-    )
-    assert "| +0.0100 (−0.0020 to +0.0200) | 9 of 12 | 0.031 |" in tables.over_tables()
-    header = "split,seed,rival,figure,ours − theirs,low,high,verdict"
-    rows = [
-        "random,0,ours,PR-AUC,9,9,9,level",
-        "random,mean,{},PR-AUC,0.002,-0.001,0.005,level",
-        "time,0,{},PR-AUC,-0.01,-0.02,-0.001,ours worse",
-    ]
-    without = '"ours, without its circuit"'
-    (tmp_path / "card_paired.csv").write_text("\n".join(["# made", header, *(row.format(without) for row in rows)]))
-    assert frauds.card_sentences(["ours, without its circuit"]).splitlines() == [
-        "- Random splits, PR-AUC: ours minus ours without its circuit is +0.0020 (95 %: −0.0010 to +0.0050), level.",
-        "- Time split, PR-AUC: ours minus ours without its circuit is −0.0100 (95 %: −0.0200 to −0.0010), "
-        "ours is worse.",
-    ]
-
-
-def test_without_a_study_the_pages_say_how_to_run_it(docs_scripts, monkeypatch, tmp_path):
-    script, results = docs_scripts("make_quality"), docs_scripts("quality_results")
-    monkeypatch.setattr(results, "RESULTS", tmp_path / "nothing")
-    for made in script.sections().values():
-        assert not made.sections
-        assert all(results.COMMAND in why for why in made.waiting.values())
-    page = script.QUALITY.read_text(encoding="utf-8")
-    waiting = script.sections()[script.QUALITY].waiting
-    assert set(waiting) == set(script.PAGES[script.QUALITY])
-    assert docs_scripts("marked_sections").fill(page, {}, tuple(waiting)) == page
-
-
 @pytest.mark.skipif(shutil.which("sh") is None, reason="the commands of the pages are those of a POSIX shell")
 def test_the_commands_print_what_the_pages_show(docs_scripts, plain, monkeypatch):
     """All but those that take long; ``python docs/make_command_line.py --check`` runs these too.
@@ -226,46 +178,9 @@ def test_documented_defaults_are_those_of_the_code(name):
     assert documented == defaults_of(estimator)
 
 
-def test_defaults_in_the_tables_of_the_pages_are_those_of_the_code():
-    from qmedoid.cli.app import load_command
-
-    evidence = defaults_of(qmedoid.EvidenceClassifier)
-    shown = table_defaults(DOCS / "evidence.md")
-    assert shown == {name: evidence[name] for name in shown}
-    options = {
-        option: one.default
-        for name in ("circuit run", "fit")
-        for one in load_command(name).params
-        for option in one.opts
-    }
-    shown = table_defaults(DOCS / "command-line.md")
-    assert shown == {name: options[name] for name in shown} | {"--medoids": evidence["n_medoids"]}
-    assert {"--test", "--method", "--refine", "--seed", "--shots", "--n-qubits"} < shown.keys()
-
-
 def defaults_of(estimator: type) -> dict[str, object]:
     parameters = inspect.signature(estimator).parameters.values()
     return {one.name: one.default for one in parameters if one.default is not one.empty}
-
-
-def table_defaults(page: Path) -> dict[str, object]:
-    """Values in a page's tables of parameters or options, where they are code or numbers and not words."""
-    defaults = {}
-    for table in re.findall(
-        r"^\| \w+ \| meaning \| default \|\n(?:\|.*\n)+", page.read_text("utf-8"), flags=re.MULTILINE
-    ):
-        for names, values in re.findall(r"^\| (`.*?) \| .* \| (.*?) ?\|$", table, flags=re.MULTILINE):
-            for name, value in zip(re.findall(r"`(.*?)`", names), re.split(r", ", values), strict=False):
-                if re.fullmatch(r"`.+`|[\d.,]+", value):
-                    text = value.strip("`").replace(",", "")
-                    defaults[name] = text if name in ("--test", "--method", "--refine") else ast.literal_eval(text)
-    return defaults
-
-
-def test_the_glossary_has_at_most_thirty_words_in_order():
-    words = re.findall(r"^\| (?!word |---)([\w -]+) \|", (DOCS / "glossary.md").read_text("utf-8"), flags=re.MULTILINE)
-    assert 20 < len(words) <= 30
-    assert words == sorted(words, key=str.casefold)
 
 
 def test_pictures_are_small_and_all_shown():

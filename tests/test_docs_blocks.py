@@ -6,7 +6,6 @@ A page names extras in one line, such as ``Needs `pip install 'qmedoid[pandas]'`
 import importlib
 import re
 import shutil
-import subprocess
 import sys
 import textwrap
 from dataclasses import replace
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
-from tests.plain_environment import distributions, hidden, missing, needs_of, own_requirements
+from tests.plain_environment import missing, needs_of
 
 from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.datasets import table_of
@@ -176,59 +175,3 @@ def test_commands_that_do_not_run_are_on_a_page():
     ]
     assert [pattern for pattern in NOT_RUN if not any(re.search(pattern, one) for one in commands)] == []
     assert all((ROOT / "tests" / name).exists() for name in RUN_ELSEWHERE.values())
-
-
-def test_plain_install_has_no_other_packages(plain, tmp_path):
-    """The environment bites: what is installed here and not asked for is not found."""
-    modules, names = hidden(["qmedoid"])
-    assert {"pandas", "pytest", "hypothesis", "matplotlib"} <= set(modules)
-    assert {"pandas", "pytest"} <= set(names)
-    assert not {"numpy", "sklearn", "pyarrow", "qmedoid", "rich"} & set(modules)
-    code, printed = plain.run(["qmedoid"], tmp_path, "code", code="import numpy, sklearn, qmedoid\nimport pandas")
-    assert (code, printed.splitlines()[-1]) == (1, "ModuleNotFoundError: No module named 'pandas'")
-    asks = "from importlib import metadata, util\nprint(util.find_spec('pandas'))\nmetadata.version('pandas')"
-    code, printed = plain.run(["qmedoid"], tmp_path, "code", code=asks)
-    assert (code, printed.splitlines()[0]) == (1, "None")
-    assert "PackageNotFoundError" in printed
-    code, printed = plain.run(["qmedoid", "qmedoid[pandas]"], tmp_path, "code", code="import pandas, dateutil")
-    assert code == 0, printed
-
-
-def test_processes_of_the_plain_install_are_plain(plain, tmp_path):
-    for words in (["-c", "import pytest"], ["-m", "pytest"]):
-        ended = subprocess.run(
-            [str(plain.python(["qmedoid"])), *words], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 1
-        assert "No module named" in ended.stderr
-    ended = subprocess.run(
-        [str(plain.python(["qmedoid"])), "-m", "qmedoid", "data", "list"], cwd=tmp_path, capture_output=True, text=True,
-        check=False, env={"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr
-    assert "heart" in ended.stdout
-
-
-def test_extras_are_those_of_the_page_and_of_the_project():
-    assert needs_of("# Title\n\nWords.\n") == ["qmedoid"]
-    page = "# Title\n\nNeeds `pip install 'qmedoid[pandas,plots]' ray`, and Java.\n"
-    assert needs_of(page) == ["qmedoid", "qmedoid[pandas,plots]", "ray"]
-    assert {"pandas", "matplotlib", "numpy", "qmedoid"} <= distributions(needs_of(page))
-    assert "pandas" not in distributions(["qmedoid"])
-    assert "qiskit" in distributions(["qmedoid[ibm]"])  # an extra of extras
-    with pytest.raises(KeyError, match=r"There is no extra 'panda' in pyproject\.toml"):
-        distributions(["qmedoid[panda]"])
-    assert {"pandas", "polars", "duckdb"} <= set(own_requirements())
-
-
-def test_failing_command_fails_its_page(plain, stand_ins, tmp_path):
-    for command, says in (("qmedoid score no.qmedoid new.csv -o out.csv", "no.qmedoid"), ("false | cat; false", "")):
-        blocks = [("sh", 7, [command], None)]
-        code, printed = plain.run(["qmedoid"], tmp_path, "page.md", blocks=blocks, quick=True, stand_ins=str(stand_ins))
-        assert code != 0
-        assert says in printed
-        assert "page.md, line 7" in printed
-    blocks = [("python", 3, "import numpy as np\nnp.eye(1)\n# [[2.]]\n", "[[2.]]")]
-    code, printed = plain.run(["qmedoid"], tmp_path, "page.md", blocks=blocks, quick=False, stand_ins=str(stand_ins))
-    assert code == 1
-    assert "The block at line 3 of page.md shows another value than\n[[1.]]" in printed

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.plain_environment import needs_of
 
-from qmedoid import arrow_scorer, load
+from qmedoid import load
 from qmedoid.datasets import locate
 
 PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "engines.md"
@@ -72,13 +72,3 @@ def test_recipes_give_the_results_of_the_saved_model(engine, place, made, plain,
     found = pq.read_table(tmp_path / "decisions.parquet")
     assert len(found) == 918
     assert found.cast(expected.schema).equals(expected)
-
-
-def test_a_table_that_is_refused_leaves_no_file_in_duckdb(made, tmp_path):
-    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install duckdb")
-    database = duckdb.connect()
-    rows = database.cursor().sql(f"SELECT * REPLACE (if(Age = 50, 'X', Sex) AS Sex) FROM '{made}/patients.parquet'")
-    decisions = arrow_scorer(made / "heart.qmedoid").reader(rows.to_arrow_reader(100))  # noqa: F841 - the query names it
-    with pytest.raises(duckdb.Error, match="unseen: 'Sex' has 1 level"):
-        database.sql(f"COPY (FROM decisions) TO '{tmp_path}/decisions.parquet'")
-    assert not list(tmp_path.iterdir())

@@ -25,7 +25,6 @@ from qmedoid.kernels.ties import (
     first_smallest,
     merged,
     stable_order,
-    with_equal_cells,
 )
 
 ROOT = Path(__file__).parent.parent
@@ -165,26 +164,6 @@ def test_the_first_of_equal_numbers_is_taken():
     assert stable_order(np.array([1e-7, 0.0]), size=1e3).tolist() == [0, 1]
     assert first_largest_of_rows(np.array([[0.5, 0.5 + 1e-12], [0.4, 0.6]])).tolist() == [0, 1]
     assert len(set(merged(np.array([up, 5.0, 1.0, 5.0 - 1e-12])).tolist())) == 2
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_cells_that_were_equal_are_equal_again(seed):
-    rng = np.random.default_rng(seed)
-    X = rng.choice(rng.normal(size=9) * 10.0 ** rng.integers(-200, 200, size=9), size=(60, 3))
-    X[:, 0] = np.round(X[:, 0])
-    again = with_equal_cells(nudged(X, rng))
-    for column, moved in zip(X.T, again.T, strict=True):
-        assert np.array_equal(column[:, None] == column, moved[:, None] == moved)
-        np.testing.assert_allclose(moved, column, rtol=1e-14)
-
-
-def test_ordinary_and_crowded_columns_are_left_as_they_are():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 4))
-    assert with_equal_cells(X) is X
-    # Neighboring floats one after the other are no copies of one value.
-    crowded = (1.0 + np.arange(400) * np.spacing(1.0))[:, None]
-    assert np.array_equal(with_equal_cells(crowded), crowded)
 
 
 if __name__ == "__main__":

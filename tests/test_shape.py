@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import shape
-from benchmarks._method_names import DISPATCH, method_places
+from benchmarks._method_names import method_places
 from benchmarks._shape_counts import counts, lines_by_folder
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -38,27 +38,6 @@ def package(folder, files):
 def test_method_places_are_found_outside_the_registry_and_the_method(tmp_path, text, kind):
     assert {place.kind for place in method_places(package(tmp_path, {"model/decision.py": text}))} == {kind}
     assert not method_places(package(tmp_path / "registry", {"methods/registry.py": text}))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "def f(kind):\n    return kind == 'nearest'",
-        "def f(x: EvidencePart) -> RarePart:\n    return x",
-        "from methods.evidence import EvidencePart",
-        "NearestRows()",
-    ],
-)
-def test_method_places_are_not_other_things(tmp_path, text):
-    assert not method_places(package(tmp_path, {"model/decision.py": text}))
-
-
-def test_method_places_of_another_method_count(tmp_path):
-    text = "def f(x):\n    return isinstance(x, EvidencePart)"
-    assert not method_places(package(tmp_path / "one", {"methods/evidence/part.py": text}))
-    (place,) = method_places(package(tmp_path / "other", {"methods/rare/part.py": text}))
-    assert place.kind in DISPATCH
-    assert place.inside == "f"
 
 
 def test_tracer_counts_functions_that_are_entered_from_another_module(tmp_path, monkeypatch):

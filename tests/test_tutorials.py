@@ -40,18 +40,3 @@ def test_page_prints_what_it_shows(script, plain, tmp_path, name):
     code, printed = plain.run(needs, tmp_path, name, code=made)
     assert code == 0, printed[-6000:]
     assert (tmp_path / "made.md").read_text(encoding="utf-8") == shown
-
-
-def test_block_is_followed_by_what_it_prints(script, tmp_path):
-    page = tmp_path / "page.md"
-    code = "```python\nprint(6 * 7)  \n```\n"
-    page.write_text(f"{code}\n```text\n41\n```\n\nWords.\n\n```python\nx = 1\n```\n\n```sh\npip install x\n```\n")
-    assert script.made(page) == page.read_text().replace("41", "42")
-
-
-def test_fault_in_a_block_names_the_line_of_the_page(script, tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("# Title\n\n```python\nx = 1\n1 / 0\n```\n")
-    with pytest.raises(ZeroDivisionError) as fault:
-        script.made(page)
-    assert fault.traceback[-1].lineno + 1 == 5

@@ -12,7 +12,7 @@ from benchmarks.studies.report import PAPER_TABLES, make_report, require_extras
 from benchmarks.studies.results import StudyResults
 from benchmarks.studies.runner import Study, find_done, run_cells
 from qmedoid.cli.documents import ReproduceDict, StudyTableDict
-from qmedoid.cli.output import grid, keeps, print_json, progress_bar, show, tell
+from qmedoid.cli.output import Said, grid, print_json, progress_bar, show, tell
 
 Experiment = tuple[Study, Sequence[Cell], Callable[[StudyResults, str], Document], Sequence[str]]
 """What is run again: its cells, the document that their results make, and the tables of it that are printed."""
@@ -106,7 +106,9 @@ def _run_left(study: Study, cells: Sequence[Cell], folder: Path | None, jobs: in
             nonlocal n_done
             n_done += 1
             if folder is not None:
-                keeps(f"{n_done:,} results of this run are kept in {folder}, and the same command goes on from there")
+                Said.kept = (
+                    f"{n_done:,} results of this run are kept in {folder}, and the same command goes on from there"
+                )
             bar.update(task, advance=study.seconds(cell), description=str(cell), count=f"{n_done}/{len(cells)}")
 
         return run_cells(study, cells, folder, jobs=jobs, report=report)

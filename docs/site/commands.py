@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from typer.main import get_command
-
-from qmedoid.cli.app import COMMANDS, EXIT_CODES, app, load_command
+from qmedoid.cli import app
+from qmedoid.cli.app import COMMANDS, EXIT_CODES, load_command
 
 
 def markdown() -> str:
     """A section for each command: how it is called, what it does, its arguments and options, and examples."""
-    program = get_command(app)
+    program = app.program()
     lines = [program.help or "", ""]
     for group, commands in COMMANDS.items():
         listed = [f"- [{name}](#{name.replace(' ', '-')}): {about}" for name, (_, about) in commands.items()]

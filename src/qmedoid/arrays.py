@@ -1,13 +1,10 @@
 """Types of arrays, named once, the ways to take a table block by block, and whether data are a Dask collection."""
 
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from qmedoid.exceptions import MissingExtraError
 
 Array = npt.NDArray[np.float64]
 """Numbers."""
@@ -41,9 +38,3 @@ def row_slices(rows: Table | int, step: int) -> Iterator[slice]:
 def is_collection(data: Any) -> bool:
     """Whether the data are a data frame, a series or an array of Dask, which is not imported."""
     return type(data).__module__.partition(".")[0] == "dask" and hasattr(data, "__dask_graph__")
-
-
-def require_dask(what: str) -> None:
-    """Raise an error that names the extra, if Dask is not installed."""
-    if any(find_spec(name) is None for name in ("dask", "distributed")):
-        raise MissingExtraError(f"{what} needs Dask: pip install 'qmedoid[dask]'.")

@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 
 class QMedoidError(Exception):
@@ -93,3 +94,9 @@ def warn(message: str, category: type[QMedoidWarning] = QMedoidWarning) -> None:
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def require_dask(what: str) -> None:
+    """Raise an error that names the extra, if Dask is not installed."""
+    if any(find_spec(name) is None for name in ("dask", "distributed")):
+        raise MissingExtraError(f"{what} needs Dask: pip install 'qmedoid[dask]'.")

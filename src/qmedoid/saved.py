@@ -24,10 +24,10 @@ from qmedoid.methods.part import CLOSED_FORM, Backends
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract
+from qmedoid.model.importance import model_view
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import Drift, OperatingSummary, budget_dict, budgets_on_rows
 from qmedoid.model.storage.model_file import load_file, save_model
-from qmedoid.model.view import model_view
 from qmedoid.report.diff import DecisionTally, ModelDiff, compare_models
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import Issues, OnMismatch, compare_columns
@@ -57,15 +57,12 @@ def load(path: str | Path) -> "SavedModel":
     Returns
     -------
     SavedModel
+        What can be done with it, with an example, is said there.
 
     Raises
     ------
     ModelError
         The file is not a saved model, is damaged, or has a format that this version does not know.
-
-    See Also
-    --------
-    SavedModel : what can be done with it, with an example.
     """
     loaded = load_file(path)
     return SavedModel(loaded.model, sha256=loaded.sha256, versions=loaded.versions)
@@ -77,7 +74,8 @@ class SavedModel:
     Its methods take data frames, Arrow tables, arrays, or dictionaries of columns. Those that return an array or a
     table about every record (`predict`, `predict_proba`, `decision_function`, `decided_by`, `novelty`, `score_table`)
     take Dask data frames and arrays as well, and return lazy ones: an array for an array; for a data frame a series or,
-    with a column for every class, a data frame with the classes as names. Its index is kept.
+    with a column for every class, a data frame with the classes as names. Its index is kept. Data that differ from the
+    contract are refused, or with ``on_mismatch="warn"`` read as far as they can be, with a warning.
 
     Attributes
     ----------
@@ -181,7 +179,6 @@ class SavedModel:
             `qmedoid.tables.results.ADDED`.
         n_reasons : int
             Columns that are named at most as reasons for a decision.
-        on_mismatch : {"error", "warn"}
         on_bad_row : {"refuse", "flag", "skip"}
             Rows with cells that cannot be read as their kind or are infinite refuse the data, have empty results and
             a ``flag`` that says why, or are left out.
@@ -246,15 +243,8 @@ class SavedModel:
 
         Notes
         -----
-        `expected_` of the copy has precision, recall and alert rate on the held-out rows with 95 % intervals. Figures
-        in ``model.metrics`` are about the cut of the fit, and the copy has none of them.
-
-        Raises
-        ------
-        DataError
-            The model keeps no curve; a probability can be cut at all the same.
-        ModelError
-            There are more than two classes, or no probabilities.
+        `expected_` of the copy has precision, recall and alert rate on the held-out rows with 95 % intervals. Without a
+        curve only a probability can be cut at.
         """
         return self._derived(self.model.at_operating_point(operating_point))
 
@@ -274,7 +264,6 @@ class SavedModel:
             Rows with their classes. None takes the held-out rows of the fit, from the curve that the model keeps.
         target : str or None
             Column of the classes, if it is not called as in the fit.
-        on_mismatch : {"error", "warn"}
 
         Returns
         -------
@@ -283,8 +272,8 @@ class SavedModel:
         """
         decision, training = self.model.decision, self.model.training
         if data is None:
-            curve = None if training is None else training.curve
-            return [{**budget_dict(*one)} for one in decision.budgets(budgets, curve)]
+            spent = decision.budgets(budgets, None if training is None else training.curve)
+            return [{**budget_dict(*one)} for one in spent]
         decision.check_cuttable()
         table, name = as_table(data), target or self.contract.target
         if name is None or name not in table.column_names:
@@ -339,7 +328,6 @@ class SavedModel:
         known : data frame, Arrow table, dict of columns or None
             Rows to look for similar ones in, such as the training rows, with the target column if their classes are to
             be shown. The most similar come under ``"known"``, by the columns that decide.
-        on_mismatch : {"error", "warn"}
         """
         with self._read(data, on_mismatch) as (table, issues):
             index = _index_of(row, table)
@@ -378,7 +366,6 @@ class SavedModel:
             one by default.
         bins : int
             Bins of numbers and dates, of about equally many rows.
-        on_mismatch : {"error", "warn"}
         """
         with self._read(data, on_mismatch) as (table, issues):
             return table_effect(self.model, table, issues, column, toward, bins)
@@ -388,12 +375,8 @@ class SavedModel:
     ) -> "SavedModel":
         """A copy with distances, the circuit, or both run by circuits instead of by closed form and simulator.
 
-        Parameters
-        ----------
-        swap_test : callable (X, Y) -> SwapTest, optional
-            Measures the overlaps, for example `qmedoid.quantum.SamplerSwapTest`.
-        expectations : callable, optional
-            Runs the variational circuit, for example `qmedoid.quantum.SamplerExpectations`.
+        `swap_test` measures the overlaps, for example `qmedoid.quantum.SamplerSwapTest`, and `expectations` runs the
+        variational circuit, for example `qmedoid.quantum.SamplerExpectations`.
         """
         return self._derived(replace(self.model, backends=Backends(swap_test, expectations)))
 
@@ -436,7 +419,6 @@ class SavedModel:
         Parameters
         ----------
         path : str or Path
-            Such as ``"report.html"``.
         data : data frame, Arrow table, dict of columns or None
             With the target column, figures are those of these rows; else of the held-out rows of the fit.
         **settings
@@ -493,15 +475,12 @@ class SavedModel:
     ) -> "QuantumCircuit":
         """A circuit of the model in Qiskit, with what leads from its outcomes to a probability (extra ``quantum``).
 
-        ``metadata["qmedoid"]`` of the circuit describes it in plain values; ``qmedoid.quantum.export``
-        says how it is read, and writes both.
+        ``metadata["qmedoid"]`` of the circuit describes it in plain values; `qmedoid.quantum.export` writes both.
 
         Parameters
         ----------
         data : data frame, Arrow table, dict of columns, array or None
-            Holds the record whose angles are put in; None leaves them open.
-        row : int
-            The row of `data`; negative ones count from the end.
+            Its `row` has the angles that are put in; None leaves them open.
         which : {"auto", "variational", "swap-test", "interference"}
             The trained circuit, the SWAP test, or the cheaper circuit of the same overlap; ``"auto"`` takes the first
             of the former two that the model has.
@@ -509,7 +488,6 @@ class SavedModel:
             Training row of the medoid that the SWAP test compares the record with.
         measure : bool
             Whether the qubits of a trained circuit are measured; the ancilla of a SWAP test always is.
-        on_mismatch : {"error", "warn"}
         """
         from qmedoid.quantum import circuit_of_record, export_circuit
 
@@ -580,7 +558,6 @@ def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnM
     old, new : SavedModel
     data : data frame, Arrow table, dict of columns, array or None, default=None
         Records that both models decide about; each must be able to read them.
-    on_mismatch : {"error", "warn"}, default="error"
 
     Returns
     -------

@@ -66,12 +66,10 @@ def test_baselines_get_our_training_rows_and_our_held_out_rows(cli, file, tmp_pa
 
 
 @pytest.mark.usefixtures("spy")
-def test_text_marks_the_best_and_says_who_wins(cli, file, tmp_path, monkeypatch):
+def test_text_says_who_wins(cli, file, tmp_path, monkeypatch):
     said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare").out
     assert "Compared with plain baselines on the 22 test rows; all are fitted to the same 68 rows." in said
     assert "No plain baseline wins" in said
-    row = next(line for line in said.splitlines() if "qmedoid " in line)
-    assert row.count("*") == 3  # all but the seconds
     sure = dict(zip(TABLE["x1"].to_pylist(), TABLE["y"].to_pylist(), strict=True))
     clairvoyant = SimpleNamespace(
         fit=lambda *_: None,
@@ -109,7 +107,6 @@ def test_folds_alone_need_no_held_out_rows(cli, file, tmp_path):
     assert printed["training_rows"] == printed["cross_validation"]["rows"] == 90
     said = cli.ok(*fit, "--cv", 2).out
     assert "2 folds of the 90 training rows, each fitted anew: mean ± standard error" in said
-    assert "minus ours" not in said
     for more, words in (
         (("--compare",), "add --cv 5"),
         (("--cv", 4, "--group-column", "color"), "has no row to judge by. Give fewer folds"),

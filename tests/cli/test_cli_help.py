@@ -4,13 +4,12 @@ import re
 import shlex
 
 import pytest
-from typer.main import get_command
 
-from qmedoid.cli.app import COMMANDS, app, load_command
+from qmedoid.cli.app import COMMANDS, load_command, program
 from qmedoid.cli.options import PANELS
 
 ALL = {name: about for commands in COMMANDS.values() for name, (_, about) in commands.items()}
-PROGRAM = get_command(app)
+PROGRAM = program()
 
 
 def test_help_lists_every_command_in_its_group_and_the_exit_codes(cli, monkeypatch):
@@ -81,9 +80,6 @@ def test_commands_of_other_programs_are_answered(cli, name, answer):
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        (("fit", "t.csv", "--label", "y"), "There is no option --label. Use: --target"),
-        (("fit", "t.csv", "--target", "y", "--Test_size", "0.3"), "Use: --test"),
-        (("fit", "--data", "t.csv"), "tables and models are given without one"),
         (("fit", "t.csv"), "--target COLUMN is missing: Column that holds the classes. For example: qmedoid fit "),
         (("score", "m", "-o", "out.csv"), "TABLE is missing: "),
         (("score", "m", "t.csv", "-o", "out.csv", "--top", "0"), "'--top': It must be at least 1. Got 0 instead."),

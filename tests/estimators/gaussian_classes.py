@@ -8,8 +8,7 @@ import numpy as np
 from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import OPERATING_POINT
-from qmedoid.methods.part import Calibration, KeptRows, Part, Scored
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.part import Calibration, KeptRows, OutOfFold, Part, Scored
 
 
 def drawn(n, priors, seed=0, apart=2.0, labels=None):

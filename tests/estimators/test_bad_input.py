@@ -458,21 +458,6 @@ def test_wrong_score_weights_name_the_class(weights, message):
         quick(score_weight=weights).fit(X, Y)
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (np.ones(3), "X has 60 rows and sample_weight has 3"),
-        (-np.ones(60), "sample_weight contains -1, first at row 0"),
-        (np.full(60, np.nan), "sample_weight contains nan, first at row 0"),
-        (np.zeros(60), "sample_weight is zero for all rows"),
-        (np.ones((60, 2)), "sample_weight must be one number for every row"),
-    ],
-)
-def test_wrong_sample_weights(weights, message):
-    with pytest.raises(DataError, match=message):
-        quick().fit(X, Y, sample_weight=weights)
-
-
 @BOTH
 def test_more_columns_than_can_be_correlated_are_refused(make):
     wide = np.random.default_rng(1).normal(size=(8, 5001))

@@ -60,14 +60,6 @@ def test_copies_of_all_rows_are_no_more_sure(pairs, n_copies):
     assert copied == pytest.approx(alone, abs=1e-9)
 
 
-def test_a_difference_has_a_sign_and_two_sides():
-    one, other = np.array([1.0, 2.0, 4.0]), np.array([0.5, 1.0, 3.0])
-    there, back = paired_difference(one, other), paired_difference(other, one)
-    mirrored = {"mean": -back["mean"], "error": back["error"], "low": -back["high"], "high": -back["low"]}
-    assert there == pytest.approx(mirrored)
-    assert there["low"] < there["mean"] < there["high"]
-
-
 def test_the_verdict_names_a_baseline_that_wins_and_does_not_take_luck_for_a_difference():
     codes = np.arange(400) % 2
     sure, unsure = (np.where(np.eye(2)[codes] == 1, p, 1 - p) for p in (0.9, 0.6))

@@ -20,8 +20,7 @@ from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge
-from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.methods.rare.fit import RareSettings, fit_rare
 from qmedoid.model.refinement import CircuitInputs
 
 SEEDS = range(3)

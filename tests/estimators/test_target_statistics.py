@@ -141,15 +141,6 @@ def test_copies_of_a_record_do_not_describe_each_other():
     np.testing.assert_array_equal(once[alone], twice[:200][alone])
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
-@pytest.mark.usefixtures("either_size")
-def test_fewer_rows_than_folds(n_rows):
-    places = np.arange(n_rows) % 2
-    category = Category(("x", "y"), places, np.bincount(places, minlength=2), np.arange(2), 10)
-    _, own = target_statistics(category, np.arange(n_rows) % 2, "ab", np.random.default_rng(0))
-    assert np.isfinite(own).all()
-
-
 def many(seed, n_rows=FEW_ROWS, n_levels=25, n_classes=2, chance=0.06):
     """Places and codes of a category of many rows, which says nothing of the classes."""
     rng = np.random.default_rng(seed)
@@ -335,23 +326,3 @@ def test_new_customers_are_not_called_positive_because_they_are_new(max_levels):
     # Two standard errors of the difference of two shares of 4,000 rows.
     assert abs(alert_rate - expected.value) < 2 * np.sqrt(2 * 0.22 * 0.78 / 4000)
     assert accuracy > without[2] - 0.01
-
-
-@pytest.mark.parametrize("n_levels", [300, 5000])
-def test_large_category_of_noise_costs_little(n_levels):
-    rng = np.random.default_rng(n_levels)
-
-    def draw(n_rows):
-        x = rng.normal(size=n_rows)
-        chances = 1 / np.arange(1, n_levels + 1)
-        noise = rng.choice(n_levels, n_rows, p=chances / chances.sum())
-        y = np.where(x + rng.normal(size=n_rows) > 0.6, "yes", "no")
-        return {"x": x, "noise": [f"level {number}" for number in noise]}, y
-
-    table, y = draw(1500)
-    new, new_y = draw(6000)
-    expected, alert_rate, accuracy = judged(table, y, new, new_y)
-    without, _, best = judged({"x": table["x"]}, y, {"x": new["x"]}, new_y)
-    assert accuracy > best - 0.015
-    assert abs(expected.value - without.value) < 0.04
-    assert expected.low - 0.02 < alert_rate < expected.high + 0.02

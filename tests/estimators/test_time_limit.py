@@ -8,7 +8,7 @@ import pytest
 import qmedoid
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, SumClassifier
-from qmedoid.estimators.time_limit import TimeLimit, is_time_for, part_in_time, time_is_up, time_limit
+from qmedoid.estimators.time_limit import is_time_for, part_in_time, time_is_up, time_limit
 from qmedoid.exceptions import InterruptedWarning
 
 
@@ -34,7 +34,7 @@ def test_without_a_limit_there_is_always_time():
 
 
 def test_a_part_that_is_expected_to_end_later_is_not_begun(clock):
-    with time_limit(TimeLimit(10.0, clock)) as limit:
+    with time_limit(10.0, clock) as limit:
         assert part_in_time("short", 10.0, lambda _: "done") == "done"
         with pytest.warns(InterruptedWarning, match="The time limit of 10 s left out: long"):
             assert part_in_time("long", 10.1, lambda _: pytest.fail("it began")) is None
@@ -53,7 +53,7 @@ def test_a_part_is_given_up_once_its_pace_would_take_it_beyond(clock):
 
         return run
 
-    with time_limit(TimeLimit(10.0, clock)) as limit:
+    with time_limit(10.0, clock) as limit:
         assert part_in_time("steady", 1.0, fit(1.0), seen.append) == "done"
         assert seen == [0.25, 0.5, 0.75, 1.0]
         with pytest.warns(InterruptedWarning, match="slow"):
@@ -64,7 +64,7 @@ def test_a_part_is_given_up_once_its_pace_would_take_it_beyond(clock):
 
 
 def test_the_end_of_a_block_is_the_end_of_its_limit(clock):
-    with time_limit(TimeLimit(1.0, clock)):
+    with time_limit(1.0, clock):
         clock.now += 2.0
         assert time_is_up()
     assert not time_is_up()
@@ -80,7 +80,7 @@ def rows():
 def test_a_sum_without_time_is_its_evidence(rows):
     with (
         few_trees(),
-        time_limit(TimeLimit(1e-9)) as limit,
+        time_limit(1e-9) as limit,
         pytest.warns(InterruptedWarning, match="trees"),
     ):
         fitted = SumClassifier(random_state=0).fit(*rows)
@@ -93,7 +93,7 @@ def test_a_sum_without_time_is_its_evidence(rows):
 
 def test_evidence_of_the_first_bag_is_a_model_like_any_other(rows, tmp_path):
     X, y = rows[0][:200], rows[1][:200]
-    with time_limit(TimeLimit(1e-9)), pytest.warns(InterruptedWarning, match="bags of the evidence"):
+    with time_limit(1e-9), pytest.warns(InterruptedWarning, match="bags of the evidence"):
         fitted = MedoidClassifier(method="evidence", random_state=0).fit(X, y)
     fitted.save(tmp_path / "m")
     loaded = qmedoid.load(tmp_path / "m")
@@ -107,7 +107,7 @@ def test_a_limit_that_does_not_bite_changes_no_bit(rows):
     with few_trees(), warnings.catch_warnings():
         warnings.simplefilter("error", InterruptedWarning)
         plain = SumClassifier(random_state=0).fit(*rows)
-        with time_limit(TimeLimit(1e6)) as limit:
+        with time_limit(1e6) as limit:
             limited = SumClassifier(random_state=0).fit(*rows)
     np.testing.assert_array_equal(plain.predict_proba(rows[0]), limited.predict_proba(rows[0]))
     assert len(plain.weights_) > 1
@@ -116,6 +116,6 @@ def test_a_limit_that_does_not_bite_changes_no_bit(rows):
 
 def test_a_circuit_is_left_out(rows):
     X, y = rows[0][:150], rows[1][:150]
-    with time_limit(TimeLimit(1e-9)), pytest.warns(InterruptedWarning, match="the circuit"):
+    with time_limit(1e-9), pytest.warns(InterruptedWarning, match="the circuit"):
         fitted = MedoidClassifier(method="nearest", refine="always", random_state=0).fit(X, y)
     assert fitted.refinement_ == "none"

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
 
 from qmedoid import VariationalClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
@@ -62,13 +61,6 @@ def test_records_far_beyond_the_training_rows_are_clipped():
     np.testing.assert_array_equal(far, farther)
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "circuit", "measured_by"])
-def test_nothing_works_before_fit(method):
-    arguments = {"circuit": (), "measured_by": (None,)}.get(method, (X,))
-    with pytest.raises(NotFittedError):
-        getattr(quick(), method)(*arguments)
-
-
 def test_constant_feature_is_named(caught):
     frame = pd.DataFrame(X, columns=NAMES).assign(pulse=3.7)
     fitted = quick().fit(frame, Y)
@@ -101,11 +93,6 @@ def test_fold_without_a_class_is_refused():
         with pytest.raises(DataError, match=r"Split 0 of 'cv' has no training row of class 1\. Use stratified splits"):
             quick(cv=splits, **changes).fit(X, Y)
     quick(cv=splits).fit(X, Y)  # nothing is chosen, so no fold is made
-
-
-def test_splits_that_judge_training_rows_are_told_of():
-    with pytest.warns(QMedoidWarning, match="Split 0 of 'cv' trains on 20 of its 30 validation rows"):
-        quick(cv=[(np.arange(50), np.arange(30, 60))], operating_point="f1").fit(X, Y)
 
 
 def test_held_out_rows_that_are_all_of_one_class_still_give_a_threshold():
@@ -186,7 +173,6 @@ WRONG = {
     "cv": [1, 0, True, None, 2.5, "5"],
     "operating_point": ["f3", "auc", 0, 1, 0.0, 1.0, -0.2, True, [0.3]],
     "precision": ["float16", None, 64],
-    "shots": [0, -1, 10.5, "many"],
     "checkpoint": ["", 3, b"bytes"],
     "random_state": [-1, 2**32, 1.5, "seed", np.random.default_rng(0)],
 }

@@ -111,14 +111,6 @@ def test_the_terms_add_up_to_the_margin(model_and_rows):
         assert why.margin >= 0
 
 
-def test_shares_of_medoids_add_up_to_the_share_of_their_group():
-    model, X = MODELS["evidence, three classes"]()
-    why = explain(model, [column[:1] for column in X.T])
-    assert len(why.groups) > 1
-    for group in why.groups:
-        assert sum(one.contribution for one in group.records) == pytest.approx(group.contribution, abs=1e-12)
-
-
 def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
     X, y = rows_of(2)
     method = NearestMedoidClassifier(use_angular=False, random_state=0).fit(X, y).model_.parts[0]

@@ -1,7 +1,6 @@
 """Effects of columns are made of the exact contributions of rows."""
 
 import itertools
-import json
 
 import numpy as np
 import pandas as pd
@@ -133,14 +132,6 @@ def test_wrong_words_are_refused(two):
         classifier.effect(frame, "same")
     with pytest.raises(ParameterError, match=r"'bins' parameter must be an int >= 1\. Got 0"):
         classifier.effect(frame, "vip", bins=0)
-
-
-def test_effects_are_plain_values(two):
-    classifier, frame = two
-    for column in ("paid €", "town", "since", "vip"):
-        effect = classifier.effect(frame, column)
-        plain = json.loads(json.dumps(effect.to_dict(), allow_nan=False))
-        assert plain["bins"] == list(effect.bins)
 
 
 def test_scores_that_are_no_probabilities_have_their_own_unit(two, tmp_path):

@@ -39,7 +39,6 @@ CASES = {
     ),
     "convex, circuit": (2, {"method": NearestMedoidClassifier(), "refine": 0.4, "variational": QUICK}),
 }  # fmt: skip
-OTHERS = {"one medoid": (2, {"method": NearestMedoidClassifier(), "refine": "never"})}
 ROWS = (0, 3, 17, 44, 101)
 
 
@@ -70,7 +69,7 @@ def mixed_table(n_classes, n=140, squares=False):
 
 @lru_cache
 def fitted(name):
-    n_classes, settings = (CASES | OTHERS)[name]
+    n_classes, settings = CASES[name]
     squares = name.endswith("neighbors")
     n = 1000 if squares and "sum" in name else 300 if squares else 400 if "sum" in name else 140
     table, codes = mixed_table(n_classes, n, squares)
@@ -184,46 +183,6 @@ def test_medoids_that_swap_their_places_swap_in_no_explanation():
         one, same = SavedModel(before).explain(table, row), SavedModel(after).explain(table, row)
         for key in ("columns", "medoids", "terms"):
             assert flat(one[key]) == pytest.approx(flat(same[key]), abs=1e-12)
-
-
-@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "nearest"])
-def test_medoids_that_swap_their_rows_swap_in_the_explanation(name):
-    table, _, classifier = fitted(name)
-    before = classifier.model_
-    report = SavedModel(before).explain(table, 3)
-    first, second = (medoid["training_row"] for medoid in report["medoids"][:2])
-    places = {first: second, second: first}
-    rows = np.array([places.get(row, row) for row in before.medoids.numbers.tolist()])
-    after = replace(before, parts=(swapped_rows(before.parts[0], rows), *before.parts[1:]))
-    swapped = SavedModel(after).explain(table, 3)
-    assert [medoid["training_row"] for medoid in swapped["medoids"][:2]] == [second, first]
-    for one, other in zip(report["groups"], swapped["groups"], strict=True):
-        if one.get("name") == "comparisons":  # name rows that need not be medoids
-            continue
-        named = {places.get(part["training_row"], part["training_row"]): part["contribution"]
-                 for part in one.get("records", [])}  # fmt: skip
-        assert named == {part["training_row"]: part["contribution"] for part in other.get("records", [])}
-
-
-def test_rows_that_swap_in_the_table_swap_in_the_explanation():
-    """The medoid of each class is the same record in another row."""
-    table, codes, classifier = fitted("one medoid")
-    rows = [medoid["training_row"] for medoid in explained(classifier, table, 0)["medoids"]]
-    order = np.arange(len(codes))
-    order[rows] = order[rows[::-1]]
-    mixed, labels = table.take(pa.array(order)), [codes[row] for row in order]
-    other = clone(classifier).fit(mixed, labels)
-    record = next(row for row in range(len(codes)) if row not in rows)
-    one, same = explained(classifier, table, record), explained(other, mixed, record)
-    assert [medoid["training_row"] for medoid in same["medoids"]] == [
-        rows[1 - rows.index(medoid["training_row"])] for medoid in one["medoids"]
-    ]
-    assert [medoid["record"] for medoid in one["medoids"]] == [medoid["record"] for medoid in same["medoids"]]
-
-
-def swapped_rows(method, rows):
-    """The part with other numbers of its medoids' rows."""
-    return replace(method, medoid_rows=rows)
 
 
 def flat(value):

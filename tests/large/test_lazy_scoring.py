@@ -155,7 +155,7 @@ def test_score_is_computed_at_once(owners):
 def test_a_missing_dask_is_named(owners, monkeypatch):
     frame, (_, saved) = owners
     parts = dd.from_pandas(frame, npartitions=2)
-    monkeypatch.setattr("qmedoid.arrays.find_spec", lambda _: None)
+    monkeypatch.setattr("qmedoid.exceptions.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'qmedoid\[dask\]'"):
         saved.predict(parts)
     assert "dask" in sys.modules  # by this test, not by the package

@@ -7,8 +7,7 @@ from qmedoid.geometry.channels import Channels, first_smallest_of_rows, fusion_s
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.calibration import fit_calibration
 from qmedoid.methods.nearest.fit import calibrate
-from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.methods.rare.fit import RareSettings, fit_rare
 from qmedoid.metrics.classification import evaluate
 
 

@@ -8,9 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from qmedoid.geometry.overlap import SwapTest, compact_swap_test
 from qmedoid.geometry.scaling import fit_signed_log, signed_log
-from qmedoid.methods.rare.fit import fit_logistic
+from qmedoid.methods.rare.fit import column_contrast, fit_logistic
 from qmedoid.methods.rare.geometry import LineKernel, distances_beside, measured_beside
-from qmedoid.methods.rare.prototypes import column_contrast
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -20,8 +20,7 @@ from qmedoid.methods.evidence.fit import choose_neighbors, fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge
 from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
 from qmedoid.methods.part import FittedParts, Scored
-from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.methods.rare.fit import RareSettings, fit_rare
 from qmedoid.model.refinement import CircuitInputs
 
 SMALL = EvidenceSettings(n_medoids=16, n_pairs=3, n_triples=0, n_terms=300, n_neighbors=0)

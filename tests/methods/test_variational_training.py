@@ -11,21 +11,19 @@ from sklearn.metrics import f1_score, recall_score
 
 from qmedoid.exceptions import DataError
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.variational import selection as variational_selection
+from qmedoid.methods.part import OutOfFold
+from qmedoid.methods.variational import training as variational_selection
 from qmedoid.methods.variational.model import Batch
-from qmedoid.methods.variational.selection import (
-    OutOfFold,
-    out_of_fold,
-    out_of_fold_score,
-    select_variational,
-    train_candidate,
-)
 from qmedoid.methods.variational.training import (
     CircuitSettings,
     Trained,
     TrainingData,
     Watch,
+    out_of_fold,
+    out_of_fold_score,
     row_weights,
+    select_variational,
+    train_candidate,
     train_variational,
 )
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from qmedoid import NearestMedoidClassifier
-from qmedoid.methods.evidence.contributions import contributions
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.part import CLIP
 from qmedoid.methods.part import Calibration, KeptRows, Part, Scored
-from qmedoid.methods.rare.fit import fit_rare
+from qmedoid.methods.rare.fit import RareSettings, fit_rare
 from qmedoid.methods.rare.part import CLIP as RARE_CLIP
-from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
@@ -129,7 +127,7 @@ def test_neighbors_of_an_explanation_are_named_by_their_rows_in_the_table():
     assert known.rows.max() >= 150
     space = model.scaled(X)[0 if known.by_rank else 1][:, model.compared]
     for row in (3, 77):
-        named = contributions(model, X[[row]], 1, 0).neighbors
+        named = model.contributions(X[[row]], 1, 0).neighbors
         assert len(named) == known.n_nearest
         for one in named:
             assert one.row in known.rows

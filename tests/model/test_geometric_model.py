@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 
 from qmedoid.estimators.refining import refined_held_out, training_data
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.part import Scored
-from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
+from qmedoid.methods.part import OutOfFold, Scored
+from qmedoid.methods.variational.training import out_of_fold_score
 from qmedoid.model.refinement import (
     CircuitInputs,
     Refinement,

@@ -16,8 +16,7 @@ from qmedoid.methods.evidence.design import EvidenceSettings, fit_rank_scaling
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.fit import fit_neighbors
-from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.methods.rare.fit import RareSettings, fit_rare
 from qmedoid.quantum.circuits.backends import StatevectorSwapTest
 from qmedoid.schema import renumbered
 

@@ -14,7 +14,7 @@ from small_models import mixed_table, model_of, write_csv
 
 from qmedoid.cli import main
 from qmedoid.metrics.classification import roc_auc
-from qmedoid.metrics.texts import count_text, figure_text, interval_text
+from qmedoid.metrics.texts import figure_text, interval_text
 from qmedoid.metrics.thresholds import counts_at
 from qmedoid.model.decision import Decision
 from qmedoid.model.operating_point import Counts, OperatingSummary, curve_rows
@@ -76,13 +76,9 @@ def test_every_stop_prints_what_evaluate_prints(case):
     for place in places:
         found = cells(printed("evaluate", path, file, *stops["command"][place].split()))
         texts = {name: values[place] for name, values in stops["texts"].items()}
-        assert found["alert rate"] == [texts["alert_rate"]]
-        assert found["accuracy"] == [texts["accuracy"]]
-        assert [found[f"{name} (yes)"] for name in ("precision", "recall", "F1")] == [
-            [texts["precision"]], [texts["recall"]], [texts["f1"]]
-        ]  # fmt: skip
-        assert found["no"][-2:] == [count_text(stops["tn"][place]), count_text(stops["fp"][place])]
-        assert found["yes"][-2:] == [count_text(stops["fn"][place]), count_text(stops["tp"][place])]
+        named = {"alert rate": "alert_rate", "precision of 'yes'": "precision", "recall of 'yes'": "recall"}
+        for name, key in {**named, "accuracy": "accuracy"}.items():  # followed by its interval
+            assert found[name][0].split(" (")[0] == texts[key]
 
 
 def test_intervals_of_a_stop_are_those_of_a_budget(case):
@@ -179,16 +175,6 @@ def test_stops_go_one_by_one_and_then_on_a_log_scale():
     assert steps.max() < 1.05
 
 
-def test_held_out_stops_are_those_of_the_curve():
-    positive, log_odds = rows_of()
-    curve = HeldOutCurve.of(positive, log_odds)
-    point = operating(*curve_rows(curve), TWO, is_held_out=True)
-    stops = point["stops"]
-    for place, chance in enumerate(stops["threshold"]):
-        counts = counts_at(positive, log_odds, math.log(chance) - math.log1p(-chance))
-        assert counts == {name: stops[name][place] for name in ("tp", "fp", "fn", "tn")}
-
-
 def test_stops_of_a_compressed_curve_are_exact_just_below_its_thresholds():
     positive, log_odds = rows_of(20_000)
     curve = HeldOutCurve.of(positive, log_odds, most=64)
@@ -225,10 +211,3 @@ def test_curves_end_where_they_must_and_keep_their_area():
     assert np.trapezoid(roc[:, 1], roc[:, 0]) == pytest.approx(roc_auc(positive, log_odds), abs=0.01)
     assert found["pr"][-1] == [1.0, pytest.approx(positive.mean(), abs=1e-5)]
     assert found["recall_by_alert_rate"][-1] == [1.0, 1.0]
-
-
-def test_alerts_per_day_scale_with_the_alert_rate():
-    positive, log_odds = rows_of(100)
-    stops = operating(positive, log_odds, TWO, rows_per_day=5000.0)["stops"]
-    place = stops["alerts"].index(10)
-    assert stops["texts"]["per_day"][place] == "500"

@@ -16,7 +16,6 @@ from qmedoid.metrics.intervals import share_interval
 from qmedoid.metrics.texts import figure_text, percent_text
 from qmedoid.report.reading import LookTally, look_at_data, look_at_file
 from qmedoid.report.summary import MOST_BYTES, ReportSettings, summarize, write_report
-from qmedoid.report.verdict import directions
 from qmedoid.tables.difference import Issues
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.novelty import NoveltyTally
@@ -76,12 +75,6 @@ def test_a_shifted_model_speaks_of_the_expected_prevalence(model):
     # Counts are of rows as they were: what they would give has no meaning here.
     assert point["stops"]["texts"]["f1"][again] == "–"
     assert point["curves"]["pr"] == []
-
-
-def test_rows_seen_in_fitting_are_said(model):
-    about = of_table(model, mixed_table(300, 0), all_rows=True)["figures"]["about"]
-    assert "300 of 300 rows were seen in fitting" in about
-    assert "seen in fitting" not in of_table(model, mixed_table(100, 5))["figures"]["about"]
 
 
 def test_rows_seen_in_fitting_are_not_counted(model):
@@ -325,20 +318,3 @@ def test_kept_rows_of_spelt_columns_are_read_by_their_spelling():
         assert record["amount"] in amounts
     (effect,) = (one for one in made["effects"] if one["column"] == "amount")
     assert min(one["low"] for one in effect["bins"]) > 500
-
-
-def test_effects_that_are_printed_as_1_point_000_direct_nothing():
-    def effect(column, *values):
-        bins = [{"value": str(place), "rows": 50, "mean": value} for place, value in enumerate(values)]
-        return {
-            "column": column,
-            "kind": "category",
-            "unit": "log-odds",
-            "toward": "yes",
-            "bins": bins,
-            "missing": None,
-        }
-
-    assert directions([effect("a", -1e-4, 2e-4)])["rows"] == []
-    (row,) = directions([effect("a", -1e-4, 0.4), effect("b", -1e-4, 1e-4)])["rows"]
-    assert (row["column"], row["down"], row["up"]["share"]) == ("a", None, 1.0)

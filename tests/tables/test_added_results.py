@@ -7,9 +7,8 @@ import pyarrow.parquet
 import pytest
 
 from fitted_tables import fitted, score, with_column
-from qmedoid.exceptions import ParameterError
 from qmedoid.saved import SavedModel
-from qmedoid.tables.results import ADDED, ResultColumns, ScoreSettings
+from qmedoid.tables.results import ADDED
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -41,17 +40,6 @@ def test_file_and_memory_have_the_same_results(case, tmp_path, ending):
     assert of_file.drop_columns(["source"]).equals(in_memory.drop_columns(["source"]))
 
 
-def test_rows_are_counted_in_each_file(case, tmp_path):
-    table, model = case
-    for part, n in (("a", 3), ("b", 5)):
-        pyarrow.csv.write_csv(table.slice(0, n), tmp_path / f"{part}.csv")
-    out = tmp_path / "o.parquet"
-    score(model.model, str(tmp_path / "[ab].csv"), str(out), add=["row", "source"])
-    found = pyarrow.parquet.read_table(out)
-    assert found["row"].to_pylist() == [0, 1, 2, 0, 1, 2, 3, 4]
-    assert found["source"].to_pylist() == [str(tmp_path / "a.csv")] * 3 + [str(tmp_path / "b.csv")] * 5
-
-
 def test_cells_are_shown_short_and_missing_ones_in_words(case):
     table, model = case
     absent = with_column(table, "x1", pa.nulls(len(table), pa.float64()))
@@ -67,12 +55,3 @@ def test_cells_are_shown_short_and_missing_ones_in_words(case):
     named = [text for text in found["reasons"].to_pylist() if "color" in text]
     assert len(named) > len(table) / 2
     assert all(f"color {'x' * 27}…{'x' * 12} (" in text for text in named)
-
-
-def test_what_there_is_not_is_refused(case):
-    table, model = case
-    with pytest.raises(ParameterError, match=r"must be among probabilities, source, row, reasons.*Got 'prices'"):
-        model.score_table(table, add=["row", "prices"])
-    with pytest.raises(ParameterError, match="'row' cannot be carried"):
-        model.score_table({**table.to_pydict(), "row": list(range(len(table)))}, columns=["row"], add=["row"])
-    assert ResultColumns(model.model, ScoreSettings(add=("row", "row", "source"))).add == ("source", "row")

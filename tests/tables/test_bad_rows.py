@@ -134,24 +134,6 @@ def test_rows_of_other_formats_are_set_aside_with_all_their_cells(model, tmp_pat
     assert [json.loads(one)["note"] for one in found["record"].to_pylist()] == ["b", "d"]
 
 
-def test_file_of_rows_set_aside_is_there_when_there_are_none(model, tmp_path):
-    pyarrow.parquet.write_table(raw_table(), tmp_path / "t.parquet")
-    for _ in range(2):  # and is replaced by the next run
-        score(
-            model, str(tmp_path / "t.parquet"), str(tmp_path / "o.csv"), on_bad_row="skip",
-            bad_rows=str(tmp_path / "bad.csv"),
-        )  # fmt: skip
-        assert (tmp_path / "bad.csv").read_text() == '"file","line","row","reason","record"\n'
-
-
-def test_table_of_bad_rows_alone(model, tmp_path):
-    (tmp_path / "t.csv").write_text("x1,x2,color,member\n1,2\n3\nabc,1,red,true\n")
-    out = tmp_path / "o.parquet"
-    scored = score(model, str(tmp_path / "t.csv"), str(out), columns=["color"], on_bad_row="flag")
-    assert (scored.rows, scored.bad_rows) == (0, 3)
-    assert pyarrow.parquet.read_table(out)["prediction"].null_count == 3
-
-
 def test_in_memory_as_in_a_file(model):
     table, saved = raw_table(n=5), SavedModel(model)
     odd = with_column(table, "x1", pa.array(["1", "abc", " ", "nan", "inf"]))

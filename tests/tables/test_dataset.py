@@ -47,13 +47,6 @@ def test_cells_of_a_part_order_and_group_its_rows_as_if_it_were_a_table(values, 
     assert part.places(part.rows).tolist() == list(range(len(rows)))
 
 
-def test_rows_are_equal_that_differ_in_the_last_digits_of_a_number():
-    x = np.repeat(np.arange(20.0) / 7.0, 2)
-    x[1::2] = np.nextafter(x[1::2], np.inf)
-    data = made({"x": x, "z": np.repeat(np.arange(20) ** 2, 2) / 3.0}, np.arange(40) % 4 // 2)
-    assert data.together().tolist() == np.repeat(np.arange(20), 2).tolist()
-
-
 @pytest.mark.parametrize(("valid", "test"), [(0.0, 0.25), (0.2, 0.2), (0.0, 0.6)])
 def test_split_keeps_groups_and_about_the_shares(valid, test):
     groups = np.random.default_rng(0).integers(0, 150, 600)
@@ -104,3 +97,10 @@ def test_labels_mean_the_class_that_stands_against_the_rest_or_the_rest():
     labels = np.array([3, 7, 3, 1])
     assert meant_labels(labels, np.array(["3", "not 3"], dtype=object)).tolist() == ["3", "not 3", "3", "not 3"]
     np.testing.assert_array_equal(meant_labels(labels, np.array([3, 7])), labels)
+
+
+def test_rows_are_equal_that_differ_in_the_last_digits_of_a_number():
+    x = np.repeat(np.arange(20.0) / 7.0, 2)
+    x[1::2] = np.nextafter(x[1::2], np.inf)
+    data = made({"x": x, "z": np.repeat(np.arange(20) ** 2, 2) / 3.0}, np.arange(40) % 4 // 2)
+    assert data.together().tolist() == np.repeat(np.arange(20), 2).tolist()

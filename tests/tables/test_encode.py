@@ -89,20 +89,6 @@ def test_texts_as_numbers_agree_with_python(values):
     assert read.wrong.to_pylist() == [text for text in values if text in ("x", "1,5", "1 2")]
 
 
-def test_what_is_not_a_number_counts_as_missing_and_is_shown():
-    issues = Issues()
-    values = ["1", "abc", None, "abc", "?", "inf"]
-    np.testing.assert_array_equal(number(values, missing=True, issues=issues), [[1.0, 7.0, 7.0, 7.0, 7.0, 7.0]])
-    column = issues.columns["c"]
-    assert [column[key] for key in ("wrong", "wrong_examples", "missing", "huge")] == [3, ["abc", "?"], 0, 1]
-
-
-def test_refused_cells_stay_nan_and_are_counted():
-    issues = Issues()
-    np.testing.assert_array_equal(number([1.0, None, np.inf], fill=np.nan, issues=issues), [[1.0, np.nan, np.nan]])
-    assert issues.column("c")["refused"] == 2
-
-
 @pytest.mark.parametrize(
     ("values", "wrong"),
     [
@@ -138,13 +124,6 @@ def test_levels_cell_by_cell(kind, values):
     assert issues.column("c")["missing"] == values.count("") + values.count(None)
 
 
-def test_whole_numbers_are_levels_as_they_are_written():
-    encoding = Levels(("1", "2"), np.array([[1.0], [2.0], [3.0], [4.0]]), ("=1",))
-    for values in ([1, 2, None], [1.0, 2.0, np.nan], ["1", "2", None]):
-        given_ = pa.array(values, from_pandas=True)
-        np.testing.assert_array_equal(encode_column(given_, Column("c", "category"), encoding), [[1.0, 2.0, 3.0]])
-
-
 @given(st.lists(st.floats(allow_nan=False) | st.integers(-(2**60), 2**60).map(float) | st.none(), min_size=1))
 @settings(deadline=None)
 def test_float_is_a_text_whatever_its_neighbors(values):
@@ -157,14 +136,6 @@ def test_float_is_a_text_whatever_its_neighbors(values):
         "123456789000",
         "0.5",
     ]
-
-
-def test_examples_of_new_levels_are_bounded_and_counts_are_not():
-    issues = Issues()
-    for start in range(0, 6000, 1500):
-        level([f"new {number}" for number in range(start, start + 1500)], issues=issues)
-    assert issues.column("c")["unseen"] == 6000
-    assert len(issues.column("c")["unseen_levels"]) <= 2000
 
 
 moments = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))

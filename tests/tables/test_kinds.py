@@ -131,22 +131,6 @@ def test_different_numbers_far_apart_say_something():
     assert kind(list(range(0, 200, 10))) == "number"
 
 
-@pytest.mark.parametrize(
-    "name", ["id", "ID", "customer_id", "PassengerId", "index", "row number", "uuid", "Unnamed: 0", "column 1", "key"]
-)
-def test_numbers_of_their_own_under_such_a_name_name_rows(name):
-    numbers = [7 * number for number in range(25)]
-    assert "as an identifier has" in reason(numbers, name)
-    assert kind(numbers) == "number"
-    assert not infer(**{name: [n + 0.5 for n in numbers]}).left_out
-    assert not infer(**{name: [*numbers, 0]}).left_out
-
-
-@pytest.mark.parametrize("name", ["keyboard", "rows_read", "indexed", "snow", "casino", "monkey", "piano"])
-def test_names_that_only_contain_such_a_word_do_not(name):
-    assert not infer(**{name: [7 * number for number in range(25)]}).left_out
-
-
 def test_texts_of_their_own_name_rows():
     texts = [f"person {number}" for number in range(20)]
     assert "as an identifier has" in reason(texts)
@@ -173,16 +157,6 @@ def test_left_out(values, expected):
     assert reason(values) == expected
 
 
-def test_one_value_and_missing_cells_say_something():
-    assert infer(c=["x", None]).columns == (Column("c", "category", missing=True),)
-
-
-def test_skipped_columns_are_not_looked_at():
-    inferred = infer(skip={"y"}, y=[[1], [2]], x=[1.0, 2.0])
-    assert [column.name for column in inferred.columns] == ["x"]
-    assert not inferred.left_out
-
-
 @given(st.permutations(range(4)))
 @settings(max_examples=10, deadline=None)
 def test_columns_keep_their_order_and_do_not_depend_on_each_other(order):
@@ -199,13 +173,6 @@ def test_numbers_and_dates_that_stand_in_texts_are_open():
     assert infer(c=["2024-01-01", "2024-01-02"]).columns == (Column("c", "date", is_open=True),)
     assert infer(c=[1, 2, 5]).columns == (Column("c", "number"),)
     assert infer(c=DAYS).columns == (Column("c", "date"),)
-
-
-def test_texts_of_numbers_with_leading_zeros_are_categories():
-    inferred = infer(c=["00123", "12345", "00123"])
-    assert inferred.columns == (Column("c", "category"),)
-    assert list(inferred.notes.values()) == ["column 'c': cells such as '00123' begin with zeros: taken as texts"]
-    assert kind(["0", "1", "0.5"]) == "number"
 
 
 def test_moments_beyond_the_calendar_are_missing_and_noted():

@@ -13,7 +13,6 @@ from missing_tables import MISSING, both_tables
 from qmedoid import MedoidClassifier, arrow_scorer, check_table
 from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.explain.flips import nearest_flips
-from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import save_model
 from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.kinds import infer_columns
@@ -52,12 +51,6 @@ def test_the_saved_model_reads_in_the_same_way(models):
     assert saved.model.contract == own.contract_
     assert saved.predict_proba(RAW[NEW]).tobytes() == own.predict_proba(RAW[NEW]).tobytes()
     assert saved.score_table(RAW[NEW]).equals(plain.score_table(EMPTY[NEW]))
-
-
-@pytest.mark.parametrize("add", [["reasons"], ["novelty"]])
-def test_what_is_added_to_scores_is_the_same(models, add):
-    saved, plain = models[2:4]
-    assert saved.score_table(RAW[NEW], add=add).equals(plain.score_table(EMPTY[NEW], add=add))
 
 
 def test_one_row_alone_is_read_as_among_others(models):
@@ -133,12 +126,6 @@ def test_the_option_that_is_named_says_the_value_that_was_found(text):
     assert column.missing_numbers == (value,)
 
 
-def test_single_precision_is_compared_in_single_precision():
-    table = pa.table({"x": pa.array([-9.9, 1.5, 2.5, 3.5] * 10, pa.float32())})
-    inferred = infer_columns(table, missing={"x": [-9.9]})
-    assert "10 of 40 rows hold -9.9" in inferred.notes["x"]
-
-
 @pytest.mark.parametrize(
     ("missing", "error", "message"),
     [
@@ -212,12 +199,7 @@ def test_tables_of_many_columns_are_read_in_the_same_way():
     assert own.score_table(tables[0]).equals(plain.score_table(tables[1]))
 
 
-def test_diff_and_card_show_the_values(models):
-    saved, plain = models[2:4]
-    found = qmedoid.diff(plain, saved)
-    changed = {one["name"]: one for one in found.columns["changed"]}
-    assert changed["age"] == {"name": "age", "missing_values": [[], ["-9.5", "99"]]}
-
-    card = model_card(saved.model, raw_rows=True)
-    assert "-9.5 and 99 read as missing" in card
-    assert "unknown read as missing" in card
+def test_single_precision_is_compared_in_single_precision():
+    table = pa.table({"x": pa.array([-9.9, 1.5, 2.5, 3.5] * 10, pa.float32())})
+    inferred = infer_columns(table, missing={"x": [-9.9]})
+    assert "10 of 40 rows hold -9.9" in inferred.notes["x"]

@@ -11,10 +11,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from few_trees import few_trees
-from outside import Outside
-from qmedoid import MedoidClassifier, load
+from qmedoid import MedoidClassifier
 from qmedoid.datasets import shipped_path
-from qmedoid.explain.sentences import sentences
 from qmedoid.metrics.texts import SMALLEST_FACTOR, column_text, odds_text
 
 TRAINING, RECORDS = 200, 20
@@ -170,25 +168,6 @@ def test_reasons_of_scores_are_those_of_explanations(name):
         assert said == "; ".join(f"{one}{'' if number else ' odds'})" for number, one in enumerate(named))
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_contributions_follow_from_the_saved_arrays(name, tmp_path):
-    model, records = fitted(name), split(name)[2]
-    model.save(tmp_path / "m")
-    outside, probabilities = Outside(tmp_path / "m"), load(tmp_path / "m").predict_proba(records)
-    for row in (0, 10):
-        report = reports(name)[row]
-        contributions = {one["name"]: one["contribution"] for one in report["columns"]}
-        expected = outside.explain(report["record"], probabilities[row])["columns"]
-        assert contributions == pytest.approx(expected, rel=1e-8, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_another_order_of_the_files_columns_changes_no_reason(name):
-    assert fitted(name).contract.names != fitted(name, seed=2).contract.names
-    for one, same in zip(reports(name), reports(name, seed=2), strict=True):
-        assert sentences(one, []) == sentences(same, [])
-
-
 @pytest.mark.parametrize("name", ["heart", "wine"])
 def test_reason_goes_where_its_cell_goes(name):
     """The margin falls, on the whole, where the cell of the first reason is replaced by those of training rows."""
@@ -207,14 +186,6 @@ def test_reason_goes_where_its_cell_goes(name):
         scores = model.decide(replaced).scores
         falls += (scores[:, winner] - scores[:, against]).mean() < sign * report["margin"]
     assert falls >= 9
-
-
-def test_column_that_is_the_same_everywhere_is_no_reason():
-    X, y, records = split("heart")
-    model = MedoidClassifier(random_state=0).fit(X.assign(ward=1.0), y)
-    for row in range(5):
-        columns = {one["name"]: one for one in model.explain(records.assign(ward=1.0), row)["columns"]}
-        assert "ward" not in columns or columns["ward"]["contribution"] == 0.0
 
 
 def test_column_that_does_not_change_the_odds_is_no_reason_of_a_score():

@@ -39,10 +39,6 @@ def test_role_wins_over_the_guess(role, cells, expected):
     assert read(None, cells).columns != (expected,)
 
 
-def test_truth_values_stay_what_they_are_as_numbers():
-    assert read("number", [True, False]).columns == (Column("c", "boolean"),)
-
-
 def test_cells_that_are_not_of_the_role_are_counted():
     assert read("number", ["1", "2", "x"]).notes["c"] == (
         "column 'c': 1 of 3 cells are not numbers, such as 'x': taken as missing"
@@ -91,13 +87,6 @@ def test_column_that_cannot_have_its_role_is_refused(role, cells):
     with pytest.raises(DataError, match=rf"Column 'c' has the role '{role}', but") as refused:
         read(role, cells)
     assert "\n" not in str(refused.value)
-
-
-def test_numbers_as_levels_are_written_without_a_needless_fraction():
-    floats = in_roles(pa.table({"c": [1.0, 2.5, None]}), {"c": "category"})["c"].to_pylist()
-    assert floats == ["1", "2.5", None]
-    texts = in_roles(pa.table({"c": ["1.0", " 2. ", "1.50", "007", "v1.0"]}), {"c": "category"})["c"].to_pylist()
-    assert texts == ["1", " 2 ", "1.50", "007", "v1.0"]
 
 
 def test_text_file_gives_the_cells_of_categories_as_they_are_written(tmp_path):
@@ -164,3 +153,10 @@ def test_roles_in_a_file(tmp_path):
             read_roles_file(file)
     with pytest.raises(DataError, match="cannot be read"):
         read_roles_file(tmp_path / "none.toml")
+
+
+def test_numbers_as_levels_are_written_without_a_needless_fraction():
+    floats = in_roles(pa.table({"c": [1.0, 2.5, None]}), {"c": "category"})["c"].to_pylist()
+    assert floats == ["1", "2.5", None]
+    texts = in_roles(pa.table({"c": ["1.0", " 2. ", "1.50", "007", "v1.0"]}), {"c": "category"})["c"].to_pylist()
+    assert texts == ["1", " 2 ", "1.50", "007", "v1.0"]

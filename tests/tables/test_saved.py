@@ -11,7 +11,7 @@ import pytest
 import qmedoid
 from fitted_tables import fitted, with_column
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, SavedModel
-from qmedoid.exceptions import ContractError, DataError, ModelError, ParameterError, QMedoidWarning
+from qmedoid.exceptions import ContractError, DataError, ParameterError, QMedoidWarning
 from qmedoid.model.contract import Numbers
 
 
@@ -81,19 +81,6 @@ def test_rows_are_explained_from_either_end(case):
     assert model.explain(table, np.int64(3)) == model.explain(table, 3)
 
 
-def test_model_without_probabilities_says_so(tmp_path):
-    table, _ = fitted()
-    X = table.drop_columns(["y"])
-    X = X.select(["x1", "x2"])
-    classifier = NearestMedoidClassifier(random_state=0).fit(X.to_pandas(), table["y"].to_pylist())
-    model = qmedoid.load(classifier.save(tmp_path / "m"))
-    np.testing.assert_array_equal(model.predict(X), classifier.predict(X.to_pandas()))
-    with pytest.raises(ModelError, match=r"use decision_function\(\)"):
-        model.predict_proba(X)
-    with pytest.raises(ModelError, match="no probabilities"):
-        model.score_table(X, add=["probabilities"])
-
-
 def test_arrays_go_by_the_order_of_the_contract(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
@@ -102,12 +89,6 @@ def test_arrays_go_by_the_order_of_the_contract(tmp_path):
     model = qmedoid.load(classifier.save(tmp_path / "m"))
     np.testing.assert_array_equal(model.predict(X), classifier.predict(X))
     assert model.predict(X).dtype == y.dtype
-
-
-def test_nothing_at_a_path(tmp_path):
-    with pytest.raises(ModelError, match="no saved model"):
-        qmedoid.load(tmp_path / "none")
-    assert isinstance(SavedModel(fitted()[1].model_).classes_, np.ndarray)
 
 
 @pytest.fixture(scope="module")
@@ -136,13 +117,6 @@ def test_refused_cells_are_named_by_column_in_either_mode(plain, mode, cell, sai
     with pytest.raises(ContractError, match="'x0' has 1 of 1"):
         model.explain(broken, 5, on_mismatch=mode)
     np.testing.assert_array_equal(model.predict(frame, on_mismatch=mode), model.predict(frame))
-
-
-@pytest.mark.parametrize("mode", ["error", "warn"])
-def test_absent_column_of_such_a_model_is_refused_in_either_mode(plain, mode):
-    frame, model = plain
-    with pytest.raises(ContractError, match="missing: 'x1'"):
-        model.predict(frame[["x0", "x2"]], on_mismatch=mode)
 
 
 def test_declared_categories_of_numbers_stay_categories_whatever_is_scored(tmp_path):

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fitted_tables import fitted
-from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import ContractError, ParameterError
 from qmedoid.tables.difference import Issues
 from qmedoid.tables.results import ResultColumns, ScoreSettings
@@ -51,23 +50,6 @@ def test_nearest_medoids_are_training_rows_of_their_class():
     out, labels = results(classifier.model_, table), table["y"].to_pylist()
     for label in "abc":
         assert {labels[row] for row in out[f"nearest_medoid_{label}"].to_pylist()} == {label}
-
-
-def test_models_without_probabilities_give_margins_as_scores():
-    table, _ = fitted()
-    classifier = NearestMedoidClassifier(random_state=0).fit(
-        table.select(["x1", "x2"]).to_pandas(), table["y"].to_pylist()
-    )
-    out = results(classifier.model_, table)
-    assert out["score"].equals(out["margin"])
-
-
-def test_carried_columns_come_first():
-    table, classifier = fitted()
-    model = classifier.model_
-    out = results(model, table, carried=["y", "x1"])
-    assert out.schema.names == ["y", "x1", *columns(model).names]
-    assert out["y"].to_pylist() == table["y"].to_pylist()
 
 
 def test_carried_columns_are_checked():

@@ -60,21 +60,6 @@ def test_broken_contract_is_an_error_with_its_difference(model, tmp_path, ending
     assert scored.rows == 80
 
 
-def test_refused_table_is_closed(model, tmp_path):
-    file = saved(raw_table().drop_columns(["x1"]), tmp_path / "t.csv")
-    with pytest.raises(BrokenContractError, match="missing: 'x1'"):
-        TableReading(model, file)
-
-
-def test_words_for_truth_values_are_read_the_second_time(model, tmp_path):
-    table = raw_table()
-    words = with_column(table, "member", [["yes" if m else "no" for m in table["member"].to_pylist()]])
-    outputs = [tmp_path / "words.csv", tmp_path / "plain.csv"]
-    for one, out in zip((words, table), outputs, strict=True):
-        assert not score(model, saved(one, tmp_path / "t.csv"), str(out)).difference.breaks
-    assert outputs[0].read_bytes() == outputs[1].read_bytes()
-
-
 def test_carried_column_of_numbers_may_hold_late_texts(model, tmp_path):
     table = pa.concat_tables([raw_table()] * 400)
     key = pa.array([*map(str, range(31_999)), "last"])
@@ -118,3 +103,18 @@ def test_carried_texts_that_look_like_missing_cells_stay_as_they_are(model, tmp_
     assert [row[0].strip('"') for row in rows] == lands
     # What is missing for the model does not depend on what is carried.
     assert [row[2] for row in rows] == plain.read_text().splitlines()[1:]
+
+
+def test_refused_table_is_closed(model, tmp_path):
+    file = saved(raw_table().drop_columns(["x1"]), tmp_path / "t.csv")
+    with pytest.raises(BrokenContractError, match="missing: 'x1'"):
+        TableReading(model, file)
+
+
+def test_words_for_truth_values_are_read_the_second_time(model, tmp_path):
+    table = raw_table()
+    words = with_column(table, "member", [["yes" if m else "no" for m in table["member"].to_pylist()]])
+    outputs = [tmp_path / "words.csv", tmp_path / "plain.csv"]
+    for one, out in zip((words, table), outputs, strict=True):
+        assert not score(model, saved(one, tmp_path / "t.csv"), str(out)).difference.breaks
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()

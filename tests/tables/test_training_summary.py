@@ -8,7 +8,7 @@ import pytest
 
 from qmedoid import MedoidClassifier
 from qmedoid.model.contract import Levels
-from qmedoid.tables.text_kinds import moments_of_text, rows_per_day
+from qmedoid.tables.text_kinds import rows_per_day
 
 
 @pytest.fixture(scope="module")
@@ -59,22 +59,12 @@ def test_curve_of_a_fit_agrees_with_its_operating_summary(case):
     assert (curve.true_positives[called][-1], curve.false_positives[called][-1]) == (counts.tp, counts.fp)
 
 
-def test_fit_of_arrays_and_of_three_classes_keeps_what_it_can():
-    rng = np.random.default_rng(0)
-    codes = np.arange(90) % 3
-    X = rng.normal(size=(90, 3)) + codes[:, None]
-    two = MedoidClassifier(refine="never", random_state=0).fit(X[codes < 2], codes[codes < 2]).model_.training
-    assert (two.n_rows, two.curve.n_positive, len(two.missing)) == (60, 30, 3)
-    assert MedoidClassifier(refine="never", random_state=0).fit(X, codes).model_.training.curve is None
-
-
 def test_rows_per_day_are_counted_from_dates_times_and_texts():
     days = [datetime.date(1969, 12, 31), datetime.date(2024, 2, 29), datetime.date(2024, 2, 29)]
     times = [datetime.datetime.combine(day, datetime.time(23, 59)) for day in days]
     for column in (
         pa.array(days),
         pa.array(times),
-        moments_of_text(pa.array([str(day) for day in days]), "when", None),
     ):
         assert rows_per_day(column) == 1.5
     for column in (pa.array([1, 2, 2]), pa.array([1.5, 2.0]), pa.array([datetime.time(1, 2)])):

@@ -17,8 +17,7 @@ from qmedoid.cli.output import (
     MODEL,
     OK,
     USAGE,
-    begin_command,
-    interrupted,
+    Said,
     note,
     print_json,
     tell,
@@ -36,13 +35,12 @@ def main() -> None:
     try:
         sys.exit(_run())
     finally:
-        begin_command()  # what comes after in this process starts anew
+        Said.notes, Said.kept = [], "nothing was written"  # what comes after in this process starts anew
 
 
 def _run() -> int:
-    from qmedoid.cli.app import WRONG_CALL, app
+    from qmedoid.cli.app import WRONG_CALL, explain_call, program
 
-    begin_command()
     as_json = "--json" in sys.argv
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -53,11 +51,12 @@ def _run() -> int:
             warnings.simplefilter("ignore")  # those of other packages are not for the user of a command
             warnings.simplefilter("always", QMedoidWarning)
             warnings.showwarning = _show_warning
-            code = _call(app)
+            code = _call(program())
         # Now, while an error can still be reported, such as a full disk.
         sys.stdout.flush()
         code = code if isinstance(code, int) else OK
     except WRONG_CALL as error:
+        explain_call(error)
         if as_json:
             return _failed(error.format_message(), error.exit_code, as_json)
         error.show()
@@ -81,7 +80,7 @@ def _run() -> int:
         return FAILED
     except MemoryError:
         return _failed("There is not enough memory. Fit on fewer rows with --max-rows.", FAILED, as_json)
-    return _failed(interrupted(), code, as_json) if code == INTERRUPTED else code
+    return _failed(f"Interrupted: {Said.kept}.", code, as_json) if code == INTERRUPTED else code
 
 
 def _call(app: Any) -> Any:

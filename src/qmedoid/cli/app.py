@@ -1,17 +1,16 @@
 """The commands of ``qmedoid`` and their help; only the module of the one that is called is imported.
 
-Names that other programs have for commands and options are answered with ours.
+Names that other programs have for commands are answered with ours.
 """
 
 import inspect
 import re
-from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup, TyperOption
 
 from qmedoid.cli.options import PANELS
 from qmedoid.exceptions import ModelError
@@ -90,92 +89,45 @@ _ELSEWHERE = {
 }
 _COMMANDS = {name: use for use, names in _ELSEWHERE.items() for name in names.split()}
 """What other programs call a command, and what does it here."""
-_OPTIONS = {
-    "label": "--target",
-    "out": "--output",
-    "cutoff": "--threshold",
-    "top-k": "--top",
-    "sep": "--delimiter",
-    "random-state": "--seed",
-    "test-size": "--test",
-    "folds": "--cv",
-    "sample-weight": "--weight-column",
-    "groups": "--group-column",
-    "drop": "--ignore",
-    "exclude": "--ignore",
-    "id": "--columns",
-    "proba": "--add",
-    "index": "--row",
-    "overwrite": "--force",
-    "n-jobs": "--jobs",
-    "sample": "--max-rows",
-    "timeout": "--time-limit",
-}
-"""What other programs call an option, and what it is called here."""
-_ARGUMENTS = {"data", "input", "csv", "train", "file", "table", "model"}
-"""Options of other programs for what is an argument here."""
-
-
-class Command(TyperCommand):
-    """A command that answers what is wrong in a call with what to write."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read a call; what is wrong in it is answered with what to write."""
-        try:
-            return super().parse_args(ctx, args)
-        except WRONG_CALL as error:
-            kind = type(error).__name__
-            if kind == "NoSuchOption":
-                known = [name for one in self.params for name in (*one.opts, *one.secondary_opts)]
-                ctx.fail(no_such_option(error.option_name, known, ctx))
-            if kind == "MissingParameter":
-                is_argument = error.param.param_type_name == "argument"
-                what = error.param.metavar if is_argument else f"{max(error.param.opts, key=len)} {error.param.metavar}"
-                example = vars(self.callback)["examples"][0]
-                ctx.fail(f"{what} is missing: {error.param.help} For example: {example}")
-            # "0 is not in the range x>=1."
-            if found := re.fullmatch(r"(\S+) is not in the range (?:x>=(\S+)|(\S+)<=x<=(\S+))\.", error.message):
-                got, least, low, high = found.groups()
-                error.message = (
-                    f"It must be {f'at least {least}' if least else f'from {low} to {high}'}. Got {got} instead."
-                )
-            # "'x' is not a valid int range."
-            if found := re.fullmatch(r"(.+) is not a valid (?:int|integer|int range|integer range)\.", error.message):
-                error.message = f"It must be a whole number. Got {found[1]} instead."
-            raise
 
 
 class CommandGroup(TyperGroup):
     """Commands that are known by name and by a sentence until they are called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command, and import it; one of another program is answered with ours."""
-        if args and args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(no_such_command(args[0], self.commands, ctx))
+        """Find a command, and import it."""
         name, command, rest = super().resolve_command(ctx, args)
         known_as = getattr(getattr(command, "callback", None), "known_as", None)
         return name, command if known_as is None else load_command(known_as), rest
 
 
-def no_such_command(name: str, known: Iterable[str], context: Any) -> str:
-    """What is said of a command that does not exist."""
-    use = _COMMANDS.get(name.lower().replace("_", "-")) if context.parent is None else None
-    if use is not None:
-        return f"There is no command {name!r}. Use: {use}"
-    close = did_you_mean(name, known)
-    return f"There is no command {name!r}.{close or f' {context.command_path} --help lists the commands.'}"
-
-
-def no_such_option(name: str, known: Iterable[str], context: Any) -> str:
-    """What is said of an option that does not exist."""
-    known, plain = list(known), name.lstrip("-").lower().replace("_", "-")
-    use = _OPTIONS.get(plain)
-    if use in known:
-        return f"There is no option {name}. Use: {use}"
-    if plain in _ARGUMENTS:
-        return f"There is no option {name}: tables and models are given without one."
-    close = did_you_mean(name, known)
-    return f"There is no option {name}.{close or f' {context.command_path} --help lists the options.'}"
+def explain_call(error: Any) -> None:
+    """Say in an error about a wrong call what to write instead; names of other programs are answered with ours."""
+    command: Any = getattr(error.ctx, "command", None)
+    kind = type(error).__name__
+    help_of = f"{error.ctx.command_path} --help lists the" if command else ""
+    if kind == "NoSuchOption":
+        known = [name for one in command.params for name in (*one.opts, *one.secondary_opts)]
+        said = did_you_mean(error.option_name, known) or f" {help_of} options."
+        error.message, error.possibilities = f"There is no option {error.option_name}.{said}", None
+    elif kind == "MissingParameter":
+        one = error.param
+        names = "" if one.param_type_name == "argument" else f"{max(one.opts, key=len)} "
+        example = vars(command.callback)["examples"][0]
+        error.message = f"{names}{one.metavar} is missing: {one.help} For example: {example}"
+        error.format_message = lambda: error.message
+    elif found := re.fullmatch(r"No such command '(.*)'\.(?s:.*)", error.message):
+        name, groups = found[1], command.commands
+        use = _COMMANDS.get(name.lower().replace("_", "-")) if error.ctx.parent is None else None
+        said = f" Use: {use}" if use else did_you_mean(name, groups) or f" {help_of} commands."
+        error.message = f"There is no command {name!r}.{said}"
+    # "0 is not in the range x>=1."
+    elif found := re.fullmatch(r"(\S+) is not in the range (?:x>=(\S+)|(\S+)<=x<=(\S+))\.", error.message):
+        got, least, low, high = found.groups()
+        error.message = f"It must be {f'at least {least}' if least else f'from {low} to {high}'}. Got {got} instead."
+    # "'x' is not a valid int range."
+    elif found := re.fullmatch(r"(.+) is not a valid (?:int|integer|int range|integer range)\.", error.message):
+        error.message = f"It must be a whole number. Got {found[1]} instead."
 
 
 def load_command(name: str) -> Any:
@@ -205,7 +157,7 @@ def load_command(name: str) -> Any:
     alone = typer.Typer(add_completion=False)
     epilog = "\n\n".join(["Examples:", *run.examples])
     about = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(run) or "")
-    alone.command(name.split()[-1], cls=Command, help=about, epilog=epilog)(call)
+    alone.command(name.split()[-1], help=about, epilog=epilog)(call)
     command: Any = typer.main.get_command(alone)
     for one in command.params:
         if one.name in run.most_used:
@@ -224,27 +176,14 @@ def _refuse_swapped(model: Any, table: Any) -> None:
         raise ModelError(f"The model comes first, then the table: {found}.")
 
 
-def _print_version() -> None:
+def _print_version(_: Any, __: Any, is_asked: bool) -> None:
+    if not is_asked:
+        return
     from qmedoid import __version__
     from qmedoid.kernels.backend import kernels_in_use
 
     typer.echo(f"qmedoid {__version__}\nkernels: {kernels_in_use()}")
     raise typer.Exit
-
-
-Version = Annotated[
-    bool,
-    typer.Option(
-        "--version",
-        callback=lambda asked: asked and _print_version(),
-        is_eager=True,
-        help="Print the version, and which kernels are in use.",
-    ),
-]
-
-
-def _qmedoid(version: Version = False) -> None:
-    """Say what the program is."""
 
 
 ABOUT = (
@@ -271,10 +210,10 @@ def _not_imported(name: str) -> Any:
     return call
 
 
-def _app() -> typer.Typer:
-    """The app with all commands, in the order of their groups."""
+def program() -> Any:
+    """The program with all commands, in the order of their groups."""
     codes = " ".join(f"{code}: {text}" for code, text in EXIT_CODES.items())
-    made = _typer(callback=_qmedoid, help=ABOUT, epilog=f"Exit codes. {codes}")
+    made = _typer(help=ABOUT, epilog=f"Exit codes. {codes}")
     groups: dict[str, typer.Typer] = {}
     for panel, commands in COMMANDS.items():
         for name, (_, short) in commands.items():
@@ -284,7 +223,8 @@ def _app() -> typer.Typer:
                 made.add_typer(groups[group], name=group, rich_help_panel=panel)
             register = (groups[group] if group else made).command
             register(last, help=short, rich_help_panel=None if group else panel)(_not_imported(name))
-    return made
-
-
-app = _app()
+    whole = typer.main.get_command(made)
+    about = "Print the version, and which kernels are in use."
+    version: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _print_version}
+    whole.params.insert(0, TyperOption(param_decls=["--version"], help=about, **version))
+    return whole

@@ -25,9 +25,9 @@ from qmedoid.cli.options import (
     option,
 )
 from qmedoid.cli.output import (
+    Said,
     facts,
     grid,
-    keeps,
     note,
     print_json,
     progress_bar,
@@ -94,6 +94,7 @@ def export(
     What is written says how its outcomes become a probability or a distance.
     """
     from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm_text, qpy_bytes
+    from qmedoid.tables.results import ScoreSettings
     from qmedoid.tables.scoring import TableReading, read_through
 
     if (table is None) != (row is None):
@@ -108,7 +109,7 @@ def export(
         def look(opened: TableReading) -> Any:
             return circuit_of_record(loaded.model, opened.row(row), opened.issues, row=row, **asked)
 
-        circuit, _ = read_through(loaded.model, table, reading.settings, look, all_columns=True)
+        circuit, _ = read_through(loaded.model, table, ScoreSettings(**vars(reading)), look, all_columns=True)
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:
@@ -226,7 +227,7 @@ def run(
                     f"--max-circuits allows {max_circuits:,}: nothing was run. Measure fewer records with --limit, or "
                     "allow more."
                 )
-            keeps(f"jobs that have finished are kept in {output}, and the same command goes on")
+            Said.kept = f"jobs that have finished are kept in {output}, and the same command goes on"
             with progress_bar() as bar:
                 task = bar.add_task("jobs", total=len(made.all_jobs))
                 folder.run(made, facts=about, on_job=lambda done, _: bar.update(task, completed=done))

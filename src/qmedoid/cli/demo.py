@@ -1,10 +1,7 @@
 """``qmedoid demo``: a fit of a shipped table, how good it is, one decision explained, and a page to open."""
 
 import shlex
-import shutil
-import sys
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +12,7 @@ from qmedoid.cli.documents import DemoDict
 from qmedoid.cli.fit import FitOptions
 from qmedoid.cli.fitting import fit_dataset, held_out_report, make_classifier, open_source, read_dataset
 from qmedoid.cli.options import EVALUATION, OUTPUT, Json, command, option
-from qmedoid.cli.output import keeps, print_json, show, tell
+from qmedoid.cli.output import Said, print_json, show, tell
 from qmedoid.datasets import entry, read_shipped
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.storage.atomic import check_target, check_unchanged, write_atomic
@@ -29,8 +26,6 @@ from qmedoid.tables.arrow import keep_pandas_away
 NAME = "heart"
 """The table."""
 FOLDER = "qmedoid-demo"
-# Signs of a terminal's line.
-_WIDTH = 80
 
 
 @command("qmedoid demo", most_used=("output", "seed", "json"))
@@ -61,7 +56,7 @@ def run(
     fit_seconds = time.perf_counter() - fit_began
     report, _, decided = held_out_report(model, test)
     save_model(replace(model, metrics={"training_rows": len(train.table), "held_out": report}), files["model"])
-    keeps(f"{files['model']} was written before")
+    Said.kept = f"{files['model']} was written before"
     saved, probability = load(files["model"]), model.decision.probabilities(decided.scores)[:, 1]
     is_positive = test.target.codes_in(model.decision.classes) == 1
     called = saved.predict(test.table.drop_columns([fit.target])) == saved.classes_[1]
@@ -83,9 +78,17 @@ def run(
         }
         print_json(document)
         return
+    model_file, table_file = (shlex.quote(str(files[name])) for name in ("model", "table"))
+    following = [
+        f"Open {printable(files['report'])} in a browser: there a cell that you change moves the decision.",
+        "Next:",
+        f"  qmedoid explain {model_file} {table_file} --row {row}",
+        "  qmedoid check YOUR.csv --target COLUMN",
+        f"  qmedoid fit {table_file} --target {fit.target} --cv 5 --compare",
+    ]
     show("", *verdict(report), "", f"Why it decides so about one of them, row {row} of the table:")
     show(*(f"  {printable(line)}" for line in why))
-    show("", f"The fit took {fit_seconds:.1f} s, all of the demo {seconds} s.", *_next(files, row))
+    show("", f"The fit took {fit_seconds:.1f} s, all of the demo {seconds} s.", *following)
 
 
 def _write_table(folder: Path) -> dict[str, Path]:
@@ -100,28 +103,3 @@ def _write_table(folder: Path) -> dict[str, Path]:
     check_output(files["report"])
     write_atomic(files["table"], content)
     return files
-
-
-def _next(files: Mapping[str, Path], row: int) -> Sequence[str]:
-    """Where to look, and what to call next."""
-    model, table = shlex.quote(str(files["model"])), shlex.quote(str(files["table"]))
-    program = _program()
-    calls = {
-        f"{program} explain {model} {table} --row {row}": "all about it",
-        f"{program} check YOUR.csv --target COLUMN": "the first step with your own table",
-        f"{program} fit {table} --target {entry(NAME).target} --cv 5 --compare": "beside plain baselines",
-    }
-    lines = [f"  {call}  # {what}" for call, what in calls.items()]
-    return [
-        f"Open {printable(files['report'])} in a browser:",
-        "there a cell that you change moves the decision.",
-        "Next:",
-        *(line if len(line) <= _WIDTH else f"  {call}" for line, call in zip(lines, calls, strict=True)),
-    ]
-
-
-def _program() -> str:
-    """How this program is called: by its name where the shell finds it, else by the path that was called."""
-    called = Path(sys.argv[0])
-    by_path = called.name == "qmedoid" and called.is_file() and shutil.which("qmedoid") is None
-    return shlex.quote(str(called)) if by_path else "qmedoid"

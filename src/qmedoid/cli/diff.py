@@ -18,19 +18,7 @@ from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading
 
 # Values, and columns that moved a record, that are printed.
-_VALUES, _NAMED = 40, 3
-# Of what models showed on held-out rows.
-_METRICS = (
-    ".accuracy",
-    ".macro_f1",
-    ".log_loss",
-    ".roc_auc",
-    ".pr_auc",
-    ".precision",
-    ".recall",
-    ".alert_rate",
-    ".training_rows",
-)
+_VALUES, _NAMED = 20, 3
 
 
 @command("qmedoid diff patients.qmedoid patients-2.qmedoid new.csv", most_used=("exit_code", "json"))
@@ -53,7 +41,7 @@ def run(
         raise ParameterError("The table is read by both models, and a pipe can be read once: give it as a file.")
     keep_pandas_away()
     before, after = load(old), load(new)
-    decisions = None if table is None else _decisions(before, after, table, reading.settings)
+    decisions = None if table is None else _decisions(before, after, table, ScoreSettings(**vars(reading)))
     found = compare_models(before.model, after.model, decisions, sha256=before.sha256)
     if json:
         document: DiffDict = {
@@ -126,18 +114,13 @@ def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
     added, removed = (len(found.medoids[what]) for what in ("added", "removed"))
     kept = f"{found.medoids['kept']:,} kept, {added:,} added, {removed:,} removed"
     yield f"medoids (by their {found.medoids['matched_by']}): {kept}"
-    listed = []
-    for one in found.values:
-        name = one["name"]
-        # Of what a model showed, the main figures.
-        is_main = name.endswith(_METRICS) and ".classes." not in name and not name.startswith("metrics.parent.")
-        if is_main if name.startswith("metrics.") else not name.startswith("operating.counts."):
-            listed.append(one)
+    # Figures of held-out rows come last: there are many.
+    listed = sorted(found.values, key=lambda one: one["name"].startswith("metrics."))[:_VALUES]
     if listed:
-        rows = [(printable(one["name"]), _text(one["old"]), _text(one["new"])) for one in listed[:_VALUES]]
+        rows = [(printable(one["name"]), _text(one["old"]), _text(one["new"])) for one in listed]
         yield grid(("value", "old", "new"), rows, left=(0, 1, 2))
-    if len(found.values) > len(listed[:_VALUES]):
-        yield f"{len(found.values) - len(listed[:_VALUES]):,} more values differ: --json lists all."
+    if len(found.values) > len(listed):
+        yield f"{len(found.values) - len(listed):,} more values differ: --json lists all."
     if found.decisions is not None:
         yield from _decision_lines(found.decisions, table)
     elif not found.differs:

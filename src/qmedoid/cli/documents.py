@@ -135,22 +135,6 @@ class ContractColumnDict(TypedDict):
     missing_values: Annotated[list[str], "Cells that are read as missing besides empty ones."]
 
 
-class HeldOutCurveDict(TypedDict):
-    log_odds: Annotated[list[float], "Cuts, from high to low."]
-    true_positives: Annotated[list[int], "Positive rows above each cut."]
-    false_positives: Annotated[list[int], "Other rows above each cut."]
-    positive: Annotated[int, "Positive rows."]
-    negative: Annotated[int, "Other rows."]
-
-
-class TrainingTableDict(TypedDict):
-    rows: Annotated[int, "Training rows."]
-    missing_shares: Annotated[dict[str, float], "Share of missing cells by column."]
-    level_shares: Annotated[dict[str, dict[str, float]], "Shares of the levels by column."]
-    curve: Annotated[HeldOutCurveDict | None, "Out-of-fold counts above every cut, of two classes."]
-    rows_per_day: Annotated[float | None, "Mean training rows per day, where a time column was given."]
-
-
 class InspectDict(TypedDict):
     """What a saved model is, which columns it needs and what it showed on held-out rows."""
 
@@ -178,7 +162,7 @@ class InspectDict(TypedDict):
     row_hashes: Annotated[int, "Hashes of training rows that are kept."]
     parameters: Annotated[dict[str, Any], "Options of the command and parameters of the estimator."]
     metrics: Annotated[dict[str, Any], "Figures that the fit printed."]
-    training: Annotated[TrainingTableDict | None, "Summary of the training table."]
+    training_rows: Annotated[int | None, "Rows that the model was fitted on; null if not known."]
 
 
 class ImportanceDict(TypedDict):

@@ -33,6 +33,7 @@ from qmedoid.model.storage.atomic import atomic_file, check_target
 from qmedoid.model.storage.model_file import load_file
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading, read_through
 
 # Groups, and columns of a group, that are named.
@@ -79,7 +80,7 @@ def run(
     _check_output(html, PAGE_TITLE)
     _check_output(svg, PICTURE_TITLE)
     loaded = load_file(model)
-    settings = reading.settings
+    settings = ScoreSettings(**vars(reading))
 
     def look(reading: TableReading) -> tuple[pa.Table, dict[str, Any]]:
         record = reading.row(row)

@@ -5,14 +5,11 @@ from typing import Annotated, Literal
 
 from qmedoid.cli.documents import ExportDict
 from qmedoid.cli.options import OUTPUT, Force, Json, ModelPath, Text, command, option
-from qmedoid.cli.output import note, print_json
+from qmedoid.cli.output import print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.export.writing import export_model
 from qmedoid.saved import load
 from qmedoid.spelling import printable
-
-LARGE = 5_000_000
-"""Bytes of a file from which on its size is noted."""
 
 
 @command(
@@ -50,12 +47,6 @@ def run(
     written = export_model(
         saved.model, path, format=format, dialect=dialect, table=table, force=force, sha256=saved.sha256
     )
-    if written.bytes > LARGE:
-        note(
-            f"the file has {written.bytes / 1e6:.0f} MB, as the model has {len(saved.contract.columns):,} columns and "
-            "many terms: what reads it will need time and memory for that. A model of fewer columns, or with fewer "
-            "medoids (n_medoids), is smaller."
-        )
     if json:
         document: ExportDict = {
             "output": str(written.path),

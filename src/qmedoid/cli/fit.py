@@ -42,7 +42,7 @@ from qmedoid.cli.options import (
     option,
 )
 from qmedoid.cli.outcome import tell_fit
-from qmedoid.cli.output import keeps, note, progress_bar
+from qmedoid.cli.output import Said, note, progress_bar
 from qmedoid.estimators.time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.model.model import Model
@@ -150,7 +150,7 @@ def run(options: FitOptions) -> None:
         raise ParameterError(f"--time-limit must be a number of seconds above 0. Got {options.time_limit:g} instead.")
     keep_pandas_away()
     began, output = time.perf_counter(), options.output or default_output(options.table)
-    with time_limit(TimeLimit(options.time_limit or math.inf)) as limit:
+    with time_limit(options.time_limit or math.inf) as limit:
         classifier = make_classifier(options)
         check_target(output)
         if options.report is not None:
@@ -246,7 +246,7 @@ def _saved(model: Model, metrics: dict[str, Any], options: FitOptions, output: P
     """The model with its figures, written to its file."""
     model = replace(model, metrics=metrics)
     save_model(model, output, raw_rows=options.raw_rows)
-    keeps(f"{output} was written before")
+    Said.kept = f"{output} was written before"
     return model
 
 
@@ -293,7 +293,7 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
         check_group_type(settings.groups, source.schema.field(settings.groups).type)
     folder = SummaryFolder(output.with_name(output.name + ".parts")) if options.resume else None
     if folder is not None:
-        keeps(f"finished partitions are in {folder.path}, and the same command goes on from there")
+        Said.kept = f"finished partitions are in {folder.path}, and the same command goes on from there"
     with ExitStack() as stack:
         bar = stack.enter_context(progress_bar())
         task = bar.add_task("pass: count", total=None)
@@ -303,7 +303,7 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
 
         results = []
         if options.dask is not None:
-            from qmedoid.arrays import require_dask
+            from qmedoid.exceptions import require_dask
 
             require_dask("--dask")
             from qmedoid.large.workers import connected, results_by
@@ -314,7 +314,7 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
         if needed_bytes(counted.n_rows, width) <= memory:
             if folder is not None:
                 folder.remove()
-                keeps("nothing was written")
+                Said.kept = "nothing was written"
             yield None
             return
         how: dict[str, Any] = {"test": _test_share(options), "is_asked": options.test != type(options).test}

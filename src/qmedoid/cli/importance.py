@@ -29,6 +29,7 @@ from qmedoid.model.storage.atomic import atomic_file, check_unchanged
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading, decide_batch, read_through
 
 
@@ -50,7 +51,7 @@ def run(
     found, rows, of = loaded.importances, None, "training rows"
     if table is not None:
         tally: ImportanceTally = _tallied(
-            partial(read_through, loaded, table, reading.settings),
+            partial(read_through, loaded, table, ScoreSettings(**vars(reading))),
             lambda: ImportanceTally(loaded),
             lambda tally, _, columns, decided: tally.add(columns, decided),
         )
@@ -116,7 +117,7 @@ def effect(
     check_explained(loaded)
     EffectTally(loaded, column, toward)  # wrong names are refused before anything is read
     tally: EffectTally = _tallied(
-        partial(read_through, loaded, table, reading.settings, all_columns=True),
+        partial(read_through, loaded, table, ScoreSettings(**vars(reading)), all_columns=True),
         lambda: EffectTally(loaded, column, toward),
         lambda tally, batch, columns, _: tally.add(batch, columns),
     )

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 
-from qmedoid.cli.documents import HeldOutCurveDict, InspectDict, TrainingTableDict
+from qmedoid.cli.documents import InspectDict
 from qmedoid.cli.options import Budgets, Json, ModelPath, command, listed
 from qmedoid.cli.output import plain_console, print_budgets, print_json
-from qmedoid.model.contract import Levels
 from qmedoid.model.importance import by_importance
-from qmedoid.model.model import Model
 from qmedoid.model.operating_point import budget_dict
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import ModelFile, load_file
@@ -95,33 +93,5 @@ def _summary(loaded: ModelFile) -> InspectDict:
         "row_hashes": 0 if model.seen is None else len(model.seen.hashes),
         "parameters": dict(model.parameters),
         "metrics": dict(model.metrics),
-        "training": _training(model),
-    }
-
-
-def _training(model: Model) -> TrainingTableDict | None:
-    """The summary of the training table."""
-    training = model.training
-    if training is None:
-        return None
-    names, levels = model.contract.names, {}
-    for name, encoding, shares in zip(names, model.encodings, training.level_shares, strict=True):
-        if len(shares):
-            own = encoding.levels if isinstance(encoding, Levels) else ("false", "true")
-            levels[name] = dict(zip(own, shares.tolist(), strict=True))
-    curve: HeldOutCurveDict | None = None
-    if training.curve is not None:
-        curve = {
-            "log_odds": training.curve.thresholds.tolist(),
-            "true_positives": training.curve.true_positives.tolist(),
-            "false_positives": training.curve.false_positives.tolist(),
-            "positive": training.curve.n_positive,
-            "negative": training.curve.n_negative,
-        }
-    return {
-        "rows": training.n_rows,
-        "missing_shares": dict(zip(names, training.missing_shares.tolist(), strict=True)),
-        "level_shares": levels,
-        "curve": curve,
-        "rows_per_day": training.rows_per_day,
+        "training_rows": None if model.training is None else model.training.n_rows,
     }

@@ -5,15 +5,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.spelling import number_of
-
-if TYPE_CHECKING:
-    from qmedoid.tables.results import ScoreSettings
 
 Run = TypeVar("Run", bound=Callable[..., int | None])
 LEARNED = "What is learned from"
@@ -147,18 +144,11 @@ MissedCost = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """How a table is read that a model decides about."""
+    """How a table is read that a model decides about: settings of the same names."""
 
     on_mismatch: OnMismatch = "error"
     delimiter: Delimiter = None
     decimal: Decimal = None
-
-    @property
-    def settings(self) -> "ScoreSettings":
-        """The settings of a reading."""
-        from qmedoid.tables.results import ScoreSettings
-
-        return ScoreSettings(on_mismatch=self.on_mismatch, delimiter=self.delimiter, decimal=self.decimal)
 
 
 @dataclass(frozen=True, kw_only=True)

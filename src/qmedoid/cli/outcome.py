@@ -357,18 +357,14 @@ def print_classes(report: Mapping[str, Any]) -> None:
 
 
 def _next_commands(options: "FitOptions", output: Path) -> list[str]:
-    """Commands that come after a fit, with the names of its files and a comment each."""
+    """Commands that come after a fit, with the names of its files."""
     table = "TABLE" if options.table == "-" else _file(options.table)
     model, base = _file(str(output)), output.name.removesuffix(".qmedoid")
     dialect = [("delimiter", options.delimiter), ("decimal", options.decimal)]
     files = " ".join([model, table, *(f"--{name} {shlex.quote(value)}" for name, value in dialect if value)])
-    commands = {f"qmedoid explain {files} --row 0": "why row 0 is decided so"}
-    if options.report is None:
-        commands[f"qmedoid report {files}"] = "one page to share"
-    commands[f"qmedoid score {files} -o {_file(base + '-scores.csv')}"] = "decide about rows"
-    wide = max(map(len, commands))
-    lines = [f"  {command:<{wide}}  # {why}" for command, why in commands.items()]
-    return ["Next:", *(lines if max(map(len, lines)) <= _WIDTH else [f"  {command}" for command in commands])]
+    report = [f"  qmedoid report {files}"] if options.report is None else []
+    score = f"  qmedoid score {files} -o {_file(base + '-scores.csv')}"
+    return ["Next:", f"  qmedoid explain {files} --row 0", *report, score]
 
 
 def _file(name: str) -> str:
@@ -381,32 +377,17 @@ def _cell(figure: Interval) -> str:
 
 
 def _print_comparison(comparison: "Comparison", title: str) -> None:
-    """Print the figures of each method, the best of every column marked."""
-    is_two = comparison.best("roc_auc") is not None
-    figures = [name for name in _TITLES if comparison.best(name) is not None and not (is_two and name == "macro_f1")]
-    versus = any(one["log_loss_difference"] is not None for one in comparison.methods)
-    rows = []
-    for one in comparison.methods:
-        rows.append([one["name"], *(_marked(comparison, one, name) for name in figures)])
-        if versus:
-            found = one["log_loss_difference"]
-            rows[-1].insert(2, "" if found is None else f"{found['mean']:+.4f} ± {found['error']:.4f}")
-    names = ["", _TITLES["log_loss"], *(["minus ours"] if versus else []), *(_TITLES[name] for name in figures[1:])]
-    show(title, grid(names, rows))
-    if versus:
-        show(
-            "* is the best of its column. Minus ours: mean difference ± its standard error.\n"
-            "Baselines have the default settings of their libraries.",
-            comparison.verdict(),
-        )
+    """Print the figures of each method, with standard errors over folds, and whether a baseline wins."""
+    figures = [name for name in _TITLES if comparison.best(name) is not None]
+    rows = [[one["name"], *(_mean(one, name) for name in figures)] for one in comparison.methods]
+    show(title, grid(["", *(_TITLES[name] for name in figures)], rows))
+    if len(comparison.methods) > 1:
+        show("Baselines have the default settings of their libraries.", comparison.verdict())
 
 
-def _marked(comparison: "Comparison", method: "ComparedMethodDict", name: str) -> str:
+def _mean(method: "ComparedMethodDict", name: str) -> str:
     mean, error = cast("float | None", method[name]), method["errors"][name]  # type: ignore[literal-required]
     if mean is None:
-        return "– "
-    text = f"{mean:.4f}" + ("" if error is None else f" ± {error:.4f}")
-    if name == "fit_seconds":
-        text = f"{mean:.{2 if mean < 10 else 0}f}"
-    # Alone, ours is the best of every column, and that says nothing.
-    return text + ("*" if len(comparison.methods) > 1 and mean == comparison.best(name) else " ")
+        return "–"
+    text = f"{mean:.1f}" if name == "fit_seconds" else f"{mean:.4f}"
+    return text if error is None else f"{text} ± {error:.4f}"

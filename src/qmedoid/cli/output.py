@@ -40,42 +40,18 @@ def tell(message: str) -> None:
     print("\n".join(lines), file=sys.stderr)
 
 
-class _Said:
+class Said:
     """What a command has said so far that its end needs: notes for JSON, and what a stop leaves behind."""
 
     notes: ClassVar[list[str]] = []
-    kept = ""
-    is_quiet = False
-
-
-def begin_command() -> None:
-    """Forget what the command before said, where one process runs several."""
-    _Said.notes.clear()
-    _Said.kept = "nothing was written"
-    _Said.is_quiet = False
-
-
-def be_quiet() -> None:
-    """Keep notes of this command for its JSON document only."""
-    _Said.is_quiet = True
+    kept = "nothing was written"
 
 
 def note(message: str) -> None:
     """A note on standard error, once; the JSON document of the command has it as well."""
-    if _plain(message) not in map(_plain, _Said.notes):
-        _Said.notes.append(message)
-        if not _Said.is_quiet:
-            tell(f"note: {message}")
-
-
-def keeps(what: str) -> None:
-    """Say what there is if the command is stopped from now on, such as a file that is complete."""
-    _Said.kept = what
-
-
-def interrupted() -> str:
-    """What is said of a command that was stopped."""
-    return f"Interrupted: {_Said.kept}."
+    if _plain(message) not in map(_plain, Said.notes):
+        Said.notes.append(message)
+        tell(f"note: {message}")
 
 
 def _plain(message: str) -> str:
@@ -90,7 +66,7 @@ def print_json(document: Mapping[str, Any], *, with_notes: bool = True) -> None:
     """
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     if with_notes:
-        notes = {_plain(one): one for one in (*_Said.notes, *document.get("notes", ()))}
+        notes = {_plain(one): one for one in (*Said.notes, *document.get("notes", ()))}
         document = {**document, "notes": list(notes.values())}
     text = json.dumps(_finite(document), indent=1, ensure_ascii=not is_unicode)
     print("".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text))

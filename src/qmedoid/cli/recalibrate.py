@@ -15,6 +15,7 @@ from qmedoid.saved import SavedModel, load
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import LabeledTally
+from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading, read_through
 
 
@@ -82,7 +83,7 @@ def _labeled(saved: SavedModel, table: str, target: str | None, how: ReadingOpti
         return tally
 
     with reading_bar("scoring") as progress:
-        tally, reading = read_through(saved.model, table, how.settings, collect)
+        tally, reading = read_through(saved.model, table, ScoreSettings(**vars(how)), collect)
     novelty = reading.novelty.report(saved.model)
     if not tally.labeled + tally.missing + tally.unknown:
         raise DataError("The table has no rows: there is nothing to calibrate on.")

@@ -3,12 +3,11 @@
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from qmedoid.arrays import require_dask
 from qmedoid.cli.documents import ScoreDict, ScoreFilesDict, ScorePrevalenceDict
 from qmedoid.cli.options import (
     LARGE,
@@ -25,8 +24,8 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
-from qmedoid.cli.output import keeps, note, print_json, reading_bar, tell, tell_cut, tell_top
-from qmedoid.exceptions import ParameterError, QMedoidError, some_of, warn
+from qmedoid.cli.output import Said, note, print_json, progress_bar, reading_bar, tell, tell_cut, tell_top
+from qmedoid.exceptions import ParameterError, QMedoidError, require_dask, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
 from qmedoid.model.model import Model
@@ -42,7 +41,6 @@ from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
 
 if TYPE_CHECKING:
     from qmedoid.large.score_files import PartResult, PartTotals, ScoreTask
-    from qmedoid.tables.scoring import OnProgress
 
 _SETTINGS = frozenset(one.name for one in fields(ScoreSettings))
 # Classes whose counts are printed.
@@ -136,10 +134,10 @@ def run(options: ScoreOptions) -> None:
     if settings.bad_rows is not None:
         check_output(settings.bad_rows, options.table, force=options.force, columns=NAMES)
     if options.output == "-":
-        keeps("the rows on standard output are not all")
+        Said.kept = "the rows on standard output are not all"
     with reading_bar("scoring") as progress:
         scored = score_file(file.model, options.table, options.output, settings, on_progress=progress)
-    keeps(f"{options.output} was written before")
+    Said.kept = f"{options.output} was written before"
     _say_scored(options, file.model, scored, scored, settings.bad_rows, estimate, expected)
 
 
@@ -160,20 +158,20 @@ def _score_folder(options: ScoreOptions) -> None:
     tasks, finish = plan_scoring(task, options.table, options.output, shard=shard, **how)
     totals, done = PartTotals.none(file.model), "no file is done"
     try:
-        with reading_bar("scoring") as progress:
-            for part in (
-                _run_here(tasks, progress) if options.dask is None else _run_on_dask(options.dask, tasks, progress)
-            ):
+        with progress_bar() as bar:
+            task_of_bar = bar.add_task("files", total=len(tasks))
+            for part in _parts(tasks, options.dask):
+                bar.advance(task_of_bar)
                 totals.add(part)
                 n_done = totals.scored + totals.skipped
                 done = f"{n_done:,} of {len(tasks):,} files are done, and --resume goes on from there"
-                keeps(done)
+                Said.kept = done
     except QMedoidError:
         if totals.scored + totals.skipped:
             note(f"{done}.")
         raise
     files: ScoreFilesDict = {"shard": options.shard, **finish(totals)}
-    keeps(f"{options.output} was written before")
+    Said.kept = f"{options.output} was written before"
     totals.now.difference.raise_or_warn("warn")
     bad_rows = aside if options.on_bad_row == "skip" else None
     _say_scored(options, file.model, totals.now, totals, bad_rows, estimate, expected, files)
@@ -210,38 +208,20 @@ def _asked_shard(options: ScoreOptions) -> tuple[int, int]:
     return number, count
 
 
-def _run_here(tasks: "Sequence[ScoreTask]", progress: "OnProgress | None") -> "Iterable[PartResult]":
-    """Run the tasks one after the other; the bar shows bytes of all of them."""
+def _parts(tasks: "Sequence[ScoreTask]", where: str | None) -> "Iterator[PartResult]":
+    """What became of the tasks, in their order: here, or on Dask workers, which see the same files."""
     from qmedoid.large.score_files import score_part
 
-    sizes = [Path(task.input).stat().st_size for task in tasks]
-    total, rows, before = sum(sizes), 0, 0
-    for task, size in zip(tasks, sizes, strict=True):
-
-        def advance(more: int, read: int, _: int | None, rows: int = rows, before: int = before) -> None:
-            if progress is not None:
-                progress(rows + more, before + read, total)
-
-        part = score_part(task, advance)
-        rows, before = rows + (part[0].rows if part[1] else 0), before + size
-        advance(0, 0, None, rows, before)
-        yield part
-
-
-def _run_on_dask(where: str, tasks: "Sequence[ScoreTask]", progress: "OnProgress | None") -> "Iterable[PartResult]":
-    """Run the tasks on Dask workers, which see the same files; what became of them comes in their order."""
+    if where is None:
+        yield from map(score_part, tasks)
+        return
     require_dask("--dask")
     from qmedoid.large.workers import connected, results_by
 
-    sizes = [Path(task.input).stat().st_size for task in tasks]
-    rows = read = n_given = 0
-    found: dict[int, PartResult] = {}
+    n_given, found = 0, dict[int, Any]()
     with connected(where) as client:
-        for place, part in results_by(client)("score", _score_on_worker, None, [(task,) for task in tasks]):
-            found[place] = part
-            rows, read = rows + (part[0].rows if part[1] else 0), read + sizes[place]
-            if progress is not None:
-                progress(rows, read, sum(sizes))
+        for number, part in results_by(client)("score", _score_on_worker, None, [(task,) for task in tasks]):
+            found[number] = part
             while n_given in found:
                 yield found.pop(n_given)
                 n_given += 1
@@ -280,25 +260,22 @@ def _say_scored(
             "bad_rows": totals.bad_rows,
             "bad_rows_file": bad_rows_file,
             "predicted": totals.predicted,
-            "alerts": alerts,
-            "alert_rate": alerts / totals.rows if totals.rows else None,
-            "expected_alert_rate": None if drift is None else drift.expected,
-            "expected_low": None if drift is None else drift.low,
-            "expected_high": None if drift is None else drift.high,
-            "standard_errors": None if drift is None else drift.standard_errors,
-            "drift": None if drift is None else drift.direction,
             "operating": None if decision.operating is None else decision.operating.as_dict(),
-            "top": None if expected is None else budget_dict(*expected),
             "prevalence": _prevalence_dict(model, estimate or scored.prevalence(model)),
             "novelty": novelty.found,
             "output": options.output,
             "difference": scored.difference.as_dict(),
         }
-        if len(decision.classes) > 2:
-            del document["alerts"], document["alert_rate"], document["expected_alert_rate"], document["expected_low"]
-            del document["expected_high"], document["standard_errors"], document["drift"]
-        if options.top is None:
-            del document["top"]
+        if len(decision.classes) == 2:
+            document["alerts"], document["alert_rate"] = alerts, alerts / totals.rows if totals.rows else None
+            document["expected_alert_rate"] = None if drift is None else drift.expected
+            document["expected_low"], document["expected_high"] = (
+                (None, None) if drift is None else (drift.low, drift.high)
+            )
+            document["standard_errors"] = None if drift is None else drift.standard_errors
+            document["drift"] = None if drift is None else drift.direction
+        if options.top is not None:
+            document["top"] = None if expected is None else budget_dict(*expected)
         if files is not None:
             document["files"] = files
         print_json(document)
@@ -370,7 +347,8 @@ def _model_at_cut(
         cut, curve = Cut(prior, log_odds=log_odds), None if model.training is None else model.training.curve
         if curve is not None and rows:
             (expected,) = model.decision.budgets([f"{100 * min(options.top / rows, 1.0)}%"], curve)
-    return file._replace(model=at(file.model, cut)), cut, estimate, expected
+    moved = file if cut == Cut() else file._replace(model=at(file.model, cut))
+    return moved, cut, estimate, expected
 
 
 def _bad_rows_file(options: ScoreOptions) -> str | None:

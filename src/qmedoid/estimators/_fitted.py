@@ -22,17 +22,16 @@ from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.markup.charts import plain
-from qmedoid.methods.part import Backends, Part, medoid_part
+from qmedoid.markup.page import render
+from qmedoid.methods.part import Backends, OutOfFold, Part, medoid_part
 from qmedoid.methods.variational.model import ExpectationFunction
-from qmedoid.methods.variational.selection import OutOfFold
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.decision import Decision, asked_priors
-from qmedoid.model.importance import training_importances
+from qmedoid.model.importance import VIEW, model_view, training_importances
 from qmedoid.model.model import Model
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.operating_point import OperatingSummary, asked_rule, probability
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
-from qmedoid.model.view import model_view, settings_view
 
 if TYPE_CHECKING:
     from qmedoid.explain.explanation import Explanation
@@ -136,7 +135,7 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         name, given, usual = type(self).__name__, self.get_params(deep=False), type(self)().get_params(deep=False)
         changed = [(one, plain(repr(value), 80)) for one, value in given.items() if repr(value) != repr(usual[one])]
         if not hasattr(self, "model_"):
-            return settings_view(f"{name}, not fitted", changed)
+            return render(VIEW, title=f"{name}, not fitted", facts=changed)
         return model_view(self.model_, f"{name}, fitted", settings=changed)
 
     def _model_of_numbers(

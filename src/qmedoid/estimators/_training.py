@@ -16,14 +16,17 @@ from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.methods.variational.model import PRECISIONS
 from qmedoid.methods.variational.readout import READOUT_KINDS
-from qmedoid.methods.variational.selection import Selection, Split, select_variational, train_candidate
 from qmedoid.methods.variational.training import (
     OPTIMIZERS,
     SAMPLINGS,
     CircuitSettings,
+    Selection,
+    Split,
     Trained,
     TrainingData,
     Watch,
+    select_variational,
+    train_candidate,
 )
 from qmedoid.model.storage.checkpoints import CheckpointFolder
 from qmedoid.optimize.minimizers import Stopping
@@ -61,7 +64,6 @@ TRAINING_CONSTRAINTS: dict[str, allowed.Constraint] = {
     "grid": allowed.NONE | allowed.grid(_GRID),
     "cv": allowed.CV,
     "precision": allowed.choice(PRECISIONS),
-    "shots": allowed.NONE | allowed.whole(1),
     "checkpoint": allowed.NONE | allowed.FOLDER,
     "random_state": allowed.SEED,
 }

@@ -83,12 +83,6 @@ def _are(value: Any, *items: Constraint) -> bool:
     return is_row and all(item.allows(one) for item, one in zip(items, value, strict=True))
 
 
-def _is_rule(value: Any) -> bool:
-    if not isinstance(value, Mapping) or len(value) != 1:
-        return False
-    return all(name in RULE_CONSTRAINTS and RULE_CONSTRAINTS[name].allows(asked) for name, asked in value.items())
-
-
 NONE = Constraint("None", lambda value: value is None)
 AUTO = Constraint("'auto'", lambda value: isinstance(value, str) and value == "auto")
 FLAG = Constraint("True or False", lambda value: isinstance(value, bool | np.bool_))
@@ -125,7 +119,11 @@ RULE_CONSTRAINTS = {"alert_rate": INNER_SHARE, "min_precision": _FLOOR, "min_rec
 OPERATING_POINT = Constraint(
     f"None, a number between 0 and 1, {choice(THRESHOLD_METRICS).text}, or a dict with one of "
     + ", ".join(f"{name!r} ({rule.text})" for name, rule in RULE_CONSTRAINTS.items()),
-    (NONE | INNER_SHARE | choice(THRESHOLD_METRICS) | Constraint("", _is_rule)).allows,
+    lambda value: (
+        all(name in RULE_CONSTRAINTS and RULE_CONSTRAINTS[name].allows(asked) for name, asked in value.items())
+        if isinstance(value, Mapping) and len(value) == 1
+        else (NONE | INNER_SHARE | choice(THRESHOLD_METRICS)).allows(value)
+    ),
 )
 """The parameter `operating_point`: where two classes are separated."""
 

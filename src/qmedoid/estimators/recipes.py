@@ -24,8 +24,8 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.row_groups import first_rows, part_of
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind, fit_calibration
-from qmedoid.methods.part import Calibration, FittedParts, Scored
-from qmedoid.methods.variational.selection import OutOfFold, out_of_fold_score
+from qmedoid.methods.part import Calibration, FittedParts, OutOfFold, Scored
+from qmedoid.methods.variational.training import out_of_fold_score
 from qmedoid.model.model import Model
 from qmedoid.model.refinement import CircuitInputs, Refinement
 from qmedoid.schema import renumbered

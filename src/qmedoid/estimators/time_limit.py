@@ -23,7 +23,7 @@ Progress = Callable[[float], None]
 class TimeLimit:
     """Seconds that a fit may take, and the names of the parts that it left out for them."""
 
-    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self.seconds, self.clock = seconds, clock
         self.left_out: list[str] = []
         self._end = clock() + seconds
@@ -42,13 +42,14 @@ class TimeLimit:
         return False
 
 
-_NONE = TimeLimit()
+_NONE = TimeLimit(math.inf, time.monotonic)
 _current: ContextVar[TimeLimit] = ContextVar("qmedoid_time_limit", default=_NONE)
 
 
 @contextmanager
-def time_limit(limit: TimeLimit) -> Iterator[TimeLimit]:
+def time_limit(seconds: float = math.inf, clock: Callable[[], float] = time.monotonic) -> Iterator[TimeLimit]:
     """Put a limit on the fits within the block."""
+    limit = TimeLimit(seconds, clock)
     before = _current.set(limit)
     try:
         yield limit

@@ -170,17 +170,15 @@ class Explanation(Mapping[str, Any]):
         return sorted(parts, key=lambda part: (-abs(part["contribution"]), part["training_row"]))
 
     def _medoids(self, most: int | None, shown: Mapping[str, Any]) -> list[documents.NearestMedoidDict]:
-        """The nearest medoids of the first classes and the nearest of all, with the cells that are shown.
+        """The nearest medoids of the first classes, with the cells that are shown.
 
         ``"differs"`` are the columns in which their cells are not those of the record.
         """
-        medoids: list[dict[str, Any]] = self._report["medoids"]
-        nearest, made = min(medoids, key=lambda one: float(one["distance"])), list[documents.NearestMedoidDict]()
-        for place, one in enumerate(medoids):
-            if not most or place < N_MEDOIDS or one is nearest:
-                cells = None if one["record"] is None else {name: one["record"].get(name) for name in shown}
-                differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
-                made.append(cast("documents.NearestMedoidDict", {**one, "record": cells, "differs": differs}))
+        made = list[Any]()
+        for one in self._report["medoids"][: N_MEDOIDS if most else None]:
+            cells = None if one["record"] is None else {name: one["record"].get(name) for name in shown}
+            differs = None if cells is None else [name for name, cell in cells.items() if cell != shown[name]]
+            made.append({**one, "record": cells, "differs": differs})
         return made
 
     def to_svg(self) -> str:

@@ -16,7 +16,7 @@ from qmedoid.model.contract import Column, Dates, Levels, split_spelling
 from qmedoid.model.importance import column_contributions
 from qmedoid.model.model import Model
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import is_text, with_missing_values_out, without_missing_values
+from qmedoid.tables.cells import with_missing_values_out
 from qmedoid.tables.encode import encode_batch, encode_column
 
 OTHER_LEVEL = 0.5
@@ -203,9 +203,9 @@ def _flip(search: _FlipSearch, place: int, value: Any) -> dict[str, Any] | None:
     """A flip, after it was scored as a record with the changed cell; None where it does not turn the decision."""
     model, changed, column = search.model, search.record, search.model.contract.columns[place]
     name, cells, at = column.name, _array(column, [value]), search.record.schema.get_field_index(column.name)
-    if without_missing_values(cells, column).null_count:
+    if with_missing_values_out(pa.table({name: cells}), [column]).column(0).null_count:
         return None  # rounded to a value that is read as missing
-    if at >= 0 and is_text(changed.schema.field(at).type):
+    if at >= 0 and pa.types.is_string(changed.schema.field(at).type):
         cells = _spelled(search, place, value) or cells
     changed = changed.append_column(name, cells) if at < 0 else changed.set_column(at, name, cells)
     after = value if pa.types.is_floating(cells.type) else plain_records(pa.table({name: cells}))[0][name]

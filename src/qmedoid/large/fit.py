@@ -347,7 +347,7 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
 
     `memory` is what the fit may use in this process; `refused` are other parameters of the fit, for tables in memory.
     """
-    from qmedoid.arrays import require_dask
+    from qmedoid.exceptions import require_dask
 
     require_dask("A fit of Dask collections")
     from qmedoid.large.collections import collection_runner
@@ -397,7 +397,7 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
 
 def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Share of the rows of a Dask collection that are classified rightly, counted partition by partition."""
-    from qmedoid.arrays import require_dask
+    from qmedoid.exceptions import require_dask
 
     require_dask("A score of Dask collections")
     from qmedoid.large.collections import by_rows, partitions_of, with_targets

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import is_collection, require_dask
-from qmedoid.exceptions import ParameterError
+from qmedoid.arrays import is_collection
+from qmedoid.exceptions import ParameterError, require_dask
 from qmedoid.tables.results import ScoreSettings
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -1,4 +1,4 @@
-"""Contributions of the columns of a table to many decisions: exact, row by row, and their mean sizes.
+"""Contributions of the columns of a table to many decisions, exact, row by row; their mean sizes; views of a model.
 
 A contribution is what a column adds to the margin between two classes, in log-odds, as in an explanation. What belongs
 to no column, such as votes of neighbors, the intercept, the curve of the calibration or the circuit, has none.
@@ -13,10 +13,11 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import ModelError
 from qmedoid.kernels.ties import stable_order
+from qmedoid.markup.charts import label
 from qmedoid.markup.page import render
-from qmedoid.methods.part import refuse_overflow
-from qmedoid.methods.variational.selection import OutOfFold
+from qmedoid.methods.part import OutOfFold, refuse_overflow
 from qmedoid.model.model import Decisions, Model
+from qmedoid.model.operating_point import OperatingSummary, rule_in_words
 
 MOST_ROWS = 1000
 """Training rows that importances are the mean of, at most."""
@@ -122,3 +123,57 @@ def training_importances(model: Model, X: Array, held_out: OutOfFold | None) -> 
     added = column_contributions(model, list(X[rows].T), codes, model.decision.runners_up(found, codes))
     importances: Array = np.abs(added).mean(axis=0)
     return importances
+
+
+# Classes and columns that are named.
+_CLASSES, _IMPORTANT, _COLUMNS = 10, 10, 50
+VIEW = "notebook/model.html"
+"""The template of what a notebook shows of a model, of an operating point or of parameters."""
+
+
+def model_view(model: Model, title: str, sha256: str | None = None, *, settings: Sequence[tuple[str, str]] = ()) -> str:
+    """What a model is, what to expect of it, which columns matter, and the parameters that were set."""
+    decision, medoids, names = model.decision, model.medoids, model.contract.names
+    labels, contract, used = [str(one)[:80] for one in decision.classes], model.contract, set(model.layout.used)
+    classes = ", ".join(labels[:_CLASSES]) + (f" and {len(labels) - _CLASSES} more" if len(labels) > _CLASSES else "")
+    facts = [
+        ("target", contract.target),
+        ("classes", classes),
+        ("decided by", model.method),
+        ("medoids", None if medoids is None else f"{len(medoids.numbers):,} training rows"),
+        ("neighbors", f"{model.n_neighbors:,} further training rows" if model.n_neighbors else None),
+        ("training rows", None if model.training is None else f"{model.training.n_rows:,}"),
+        ("columns", f"{len(contract.columns):,}, left out {len(contract.left_out):,}"),
+        *([] if decision.operating is None else operating_facts(decision.operating, labels[1])),
+        ("SHA-256", sha256),
+    ]
+    ranked = {} if model.importances is None else by_importance(names, model.importances)
+    columns = [
+        (one.name, one.kind, "yes" if place in used else "no", "yes" if one.missing else "no")
+        for place, one in enumerate(contract.columns)
+    ]
+    important = [(name, value, label(value)) for name, value in list(ranked.items())[:_IMPORTANT]]
+    return render(
+        VIEW,
+        title=title,
+        facts=facts,
+        importances=important,
+        columns=columns[:_COLUMNS],
+        more=max(len(columns) - _COLUMNS, 0),
+        settings=settings,
+    )
+
+
+def operating_facts(summary: OperatingSummary, positive: str = "positive") -> list[tuple[str, str | None]]:
+    """Where an operating point cuts, and the figures of held-out rows with their 95 % intervals, in words."""
+    named = {"precision": summary.precision, "recall": summary.recall, "alert rate": summary.alert_rate}
+    figures = {
+        name: None if one is None else f"{label(one.value)} (95 %: {label(one.low)} to {label(one.high)})"
+        for name, one in named.items()
+    }
+    return [
+        (f"{positive} is called", f"above a probability of {label(summary.threshold)} ({rule_in_words(summary)})"),
+        *figures.items(),
+        ("held-out rows", f"{summary.n_rows:,}" if summary.n_rows else "none: nothing is known of these figures"),
+        ("expected prevalence", None if summary.prevalence is None else label(summary.prevalence)),
+    ]

@@ -249,9 +249,15 @@ class Model:
         if self._is_one:
             return score_part(self.parts[0], X, self.backends, channels=channels, threads=threads)
         return score_sum(
-            self.parts, self.weights, self.biases, X, backends=self.backends, channels=channels, threads=threads,
+            self.parts,
+            self.weights,
+            self.biases,
+            X,
+            backends=self.backends,
+            channels=channels,
+            threads=threads,
             reads_features=self.refinement is not None and self.refinement.inputs.kind == "own",
-        )  # fmt: skip
+        )
 
     def class_scores(self, found: Scored, picked: Flags | None = None) -> tuple[Array, Flags]:
         """Class scores (n, C) at the training priors, and which records the circuit decided."""

@@ -250,9 +250,10 @@ class OperatingSummary:
         }
 
     def _repr_html_(self) -> str:
-        from qmedoid.model.view import operating_view
+        from qmedoid.markup.page import render
+        from qmedoid.model.importance import VIEW, operating_facts
 
-        return operating_view(self)
+        return render(VIEW, title="Operating point", facts=operating_facts(self))
 
     def _rates(self, counts: Counts) -> tuple[Interval, Interval]:
         """Shares of the positive and of the other records that are alerts."""

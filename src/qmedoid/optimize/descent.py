@@ -30,10 +30,10 @@ class ConfigurationObjective(Protocol):
         """Make `configuration` the current one and return its score."""
 
     def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
-        """Scores of the current configuration with the subset of anchor number `anchor` replaced by each of these."""
+        """Scores of the current configuration with the subset of this anchor replaced by each of these."""
 
     def commit(self, anchor: int, subset: Subset) -> None:
-        """Replace the subset of anchor number `anchor` for good."""
+        """Replace the subset of this anchor for good."""
 
 
 class DescentStep(NamedTuple):
@@ -186,14 +186,11 @@ def _distinct_ranks(count: int, budget: int, rng: np.random.Generator) -> list[i
 def _combination(items: Sequence[int], chosen: int, rank: int) -> tuple[int, ...]:
     """Combination number `rank` in lexicographic order."""
     picked: list[int] = []
-    start = 0
-    while chosen:
-        for index in range(start, len(items)):
-            below = math.comb(len(items) - index - 1, chosen - 1)
-            if rank < below:
-                picked.append(items[index])
-                start, chosen = index + 1, chosen - 1
-                break
+    for index, item in enumerate(items):
+        below = math.comb(len(items) - index - 1, chosen - len(picked) - 1) if len(picked) < chosen else 0
+        if rank < below:
+            picked.append(item)
+        else:
             rank -= below
     return tuple(picked)
 

@@ -109,9 +109,7 @@ class TrainingState:
 
 
 Minimum = tuple[Array, Array, Ended]
-"""What a training ends with: the parameters that are kept, (p,), the batch loss of every step, and why it ended.
-
-All steps are done, there was no improvement for too long ("patience"), or it was asked to stop ("stopped")."""
+"""What a training ends with: the parameters that are kept, (p,), the batch loss of every step, and why it ended."""
 
 
 @dataclass(frozen=True)
@@ -182,11 +180,10 @@ def minimize_spsa(
     Parameters
     ----------
     objective : Objective
-        Draws batches and evaluates them.
     state : TrainingState
         A training to begin or to go on with; it is advanced in place, and its generator draws.
     stopping : Stopping
-        Steps, early stop, and which iterate is kept; the paper keeps the last.
+        The paper keeps the last iterate.
     gains : tuple of float
         First step size a and first perturbation c, and the powers α and γ by which they fall with the step.
     clip_norm : float or None

@@ -22,7 +22,7 @@ from qmedoid.report import documents
 from qmedoid.report.reading import Looked, Sample, evenly
 from qmedoid.report.verdict import RARE, bounds_text
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import one_chunk, read_as
+from qmedoid.tables.cells import read_as
 from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.targets import MISSING
@@ -386,7 +386,7 @@ def _slices(model: Model, sample: Sample, outcome: Codes, importance: Array | No
         name, is_level = columns[place].name, columns[place].kind in ("category", "boolean")
         if not is_level or len(sliced) == MOST_SLICED or name not in sample.table.column_names:
             continue
-        given = one_chunk(sample.table.column(name)).cast(pa.string())
+        given = sample.table.column(name).cast(pa.string())
         # No array of texts: there, each takes the room of the longest.
         cells = [cell or "missing" for cell in given.to_pylist()]
         counts = sorted(Counter(cells).items(), key=lambda one: (-one[1], one[0]))

@@ -149,7 +149,12 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     if isinstance(data, pa.RecordBatch | pa.Table):
         table = pa.table(data) if isinstance(data, pa.RecordBatch) else data
     elif hasattr(data, "iloc") and hasattr(data, "columns"):
-        table = _from_columns(list(data.columns), frame_columns(data))
+        # One by one, so that a column that Arrow refuses is known; but many of floats together.
+        floats = [number for number, kind in enumerate(data.dtypes) if kind is np.dtype(np.float64)]
+        block = array_columns(data.iloc[:, floats].to_numpy()) if len(floats) >= FEWEST_COLUMNS else []
+        made = dict(zip(floats, block, strict=False))
+        columns = [made[number] if number in made else data.iloc[:, number] for number in range(len(data.columns))]
+        table = _from_columns(list(data.columns), columns)
     elif hasattr(data, "__arrow_c_stream__"):
         try:
             table = pa.RecordBatchReader.from_stream(data).read_all()  # pa.table would import pandas to look for it
@@ -268,18 +273,11 @@ def plain_records(table: pa.Table, rows: npt.NDArray[np.intp] | None = None) -> 
         if pa.types.is_float64(column.type):  # most columns of wide tables
             columns[place] = [cell if cell is not None and math.isfinite(cell) else None for cell in column.to_pylist()]
         else:
-            columns[place] = [_plain_cell(cell) for cell in _in_microseconds(column)]
+            if getattr(kind := column.type, "unit", None) == "ns":  # Python knows microseconds
+                near = pa.timestamp("us", tz=kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
+                column = column.cast(pa.time64("us") if pa.types.is_time(kind) else near, safe=False)
+            columns[place] = [_plain_cell(cell) for cell in column]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with its nanoseconds, if it has any, as Python knows them."""
-    kind = column.type
-    if getattr(kind, "unit", None) != "ns":
-        return column
-    if pa.types.is_timestamp(kind):
-        return column.cast(pa.timestamp("us", tz=kind.tz), safe=False)
-    return column.cast(pa.time64("us") if pa.types.is_time(kind) else pa.duration("us"), safe=False)
 
 
 def _plain_cell(cell: pa.Scalar) -> Any:
@@ -358,15 +356,6 @@ def array_columns(array: npt.NDArray[Any]) -> list[Any]:
         return list(columns)
     cells = pa.array(columns.ravel(), from_pandas=True)
     return [cells.slice(place * n_rows, n_rows) for place in range(n_columns)]
-
-
-def frame_columns(data: Any) -> list[Any]:
-    """The columns of a data frame one by one, so that one that Arrow refuses is known; but many of floats together."""
-    floats = [place for place, kind in enumerate(data.dtypes) if kind is np.dtype(np.float64)]
-    if len(floats) < FEWEST_COLUMNS:
-        return [data.iloc[:, place] for place in range(len(data.columns))]
-    columns: dict[int, Any] = dict(zip(floats, array_columns(data.iloc[:, floats].to_numpy()), strict=True))
-    return [columns[place] if place in columns else data.iloc[:, place] for place in range(len(data.columns))]
 
 
 def first_line(error: BaseException) -> str:

@@ -320,13 +320,24 @@ def _described(
         levels = len(given) - (0 if is_category else int(_is_absent(given).sum()))
         first = cells.texts(different.slice(0, _EXAMPLES + 3)).drop_null().to_pylist()[:_EXAMPLES]
         examples = [text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in first]
+    why, kind = inferred.left_out.get(name, ""), column.type
+    if draft is not None:
+        why = {"number": "numbers", "boolean": "truth values", "date": "dates"}.get(draft.kind, "texts")
+        if role is not None:
+            why = f"it has the role {role!r}"
+        elif pa.types.is_dictionary(kind):
+            why = "the file says that it is a category"
+        elif cells.is_text(kind) and draft.kind in ("number", "date"):
+            why = f"texts that are {why}"
+        elif pa.types.is_integer(kind):
+            why = "whole numbers"
     return {
         "name": name,
         "type": str(column.type),
         "kind": None if draft is None else draft.kind,
         "used": draft is not None,
         "role": role,
-        "why": _why(draft, column.type, role) if draft is not None else inferred.left_out[name],
+        "why": why,
         "note": inferred.notes.get(name),
         "levels": levels,
         "missing": n_missing,
@@ -336,18 +347,6 @@ def _described(
     }
 
 
-def _why(draft: Column, kind: pa.DataType, role: Role | None) -> str:
-    if role is not None:
-        return f"it has the role {role!r}"
-    if pa.types.is_dictionary(kind):
-        return "the file says that it is a category"
-    if cells.is_text(kind):
-        return {"number": "texts that are numbers", "date": "texts that are dates"}.get(draft.kind, "texts")
-    if pa.types.is_integer(kind):
-        return "whole numbers"
-    return {"number": "numbers", "boolean": "truth values", "date": "dates"}.get(draft.kind, str(kind))
-
-
 def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> float:
     """How well one column alone separates the classes, out-of-fold, from 0 to 1.
 
@@ -355,9 +354,7 @@ def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> floa
     frequencies of its bin among the rows of the other folds. For two classes it is the ROC-AUC of that score, or of the
     number itself where that is larger; for more the mean recall of the most frequent class of the bin.
     """
-    values = None if draft.kind == "category" else cells.floats(cells.read_as(column, draft).values)
-    if values is not None and draft.kind != "date":
-        values = np.where(cells.is_usable(values), values, np.nan)
+    values = None if draft.kind == "category" else cells.usable_floats(column, draft)
     if values is None:  # missing cells are a level
         levels = cells.texts(column).dictionary_encode()
         places = levels.indices.fill_null(len(levels.dictionary)).to_numpy(zero_copy_only=False)

@@ -204,8 +204,23 @@ class NoveltyTally:
             share, expected = here / rows, before / novelty.n_rows
             moved = float(np.abs(share - expected).sum() / 2.0)
             if moved >= LEAST_SHIFT and _deviates(here, before) > width:
-                name = model.layout.names[novelty.binned[place]]
-                found["shifted"].append(_shift(name, novelty.bin_edges(place), share, expected, moved))
+                name, edges = model.layout.names[novelty.binned[place]], novelty.bin_edges(place)
+                worst = int(np.argmax(share - expected))
+                kind: Literal["number", "flag", "level"] = "number"
+                if name.endswith(": frequency"):
+                    kind, worst, name = "level", 0, name.removesuffix(": frequency")
+                elif edges.tolist() == [0.5]:
+                    kind, worst = "flag", 1
+                shift: ShiftedDict = {
+                    "column": name,
+                    "low": None if worst == 0 else float(edges[worst - 1]),
+                    "high": None if worst == len(edges) else float(edges[worst]),
+                    "share": float(share[worst]),
+                    "expected": float(expected[worst]),
+                    "moved": moved,
+                    "kind": kind,
+                }
+                found["shifted"].append(shift)
         found["shifted"].sort(key=lambda one: -one["moved"])
         if novelty.far is not None and model.medoids is not None:
             width = NormalDist().inv_cdf(1.0 - _CHANCE)
@@ -213,24 +228,6 @@ class NoveltyTally:
             found["far_share"], found["far_expected"] = far / rows, novelty.far.beyond / novelty.far.n_rows
             found["far_standard_errors"], found["far_low"], found["far_high"] = change
             found["is_far"] = change.standard_errors > width and far >= LEAST_FAR * rows
-
-
-def _shift(name: str, edges: Array, share: Array, expected: Array, moved: float) -> ShiftedDict:
-    kind: Literal["number", "flag", "level"] = "number"
-    worst = int(np.argmax(share - expected))
-    if name.endswith(": frequency"):
-        kind, worst, name = "level", 0, name.removesuffix(": frequency")
-    elif edges.tolist() == [0.5]:
-        kind, worst = "flag", 1
-    return {
-        "column": name,
-        "low": None if worst == 0 else float(edges[worst - 1]),
-        "high": None if worst == len(edges) else float(edges[worst]),
-        "share": float(share[worst]),
-        "expected": float(expected[worst]),
-        "moved": moved,
-        "kind": kind,
-    }
 
 
 def record_novelty(model: Model, columns: Columns, *, threads: int | None = None) -> Array:

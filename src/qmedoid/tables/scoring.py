@@ -26,7 +26,7 @@ from qmedoid.tables.difference import Difference, Issues, compare_columns
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.novelty import NoveltyTally
 from qmedoid.tables.results import DecidedRows, ResultColumns, ScoreSettings
-from qmedoid.tables.source import TableSource, open_table
+from qmedoid.tables.source import open_table
 from qmedoid.tables.writing import TEXT_SUFFIXES, OnBadRow, bad_rows_sink, find_bad_rows, open_sink
 
 OnProgress = Callable[[int, int, int | None], None]
@@ -117,7 +117,12 @@ class TableReading(AbstractContextManager["TableReading"]):
                 cells = [without_missing(one) if one.type == pa.string() else one for one in read.columns]
                 read = pa.record_batch(cells, names=read.schema.names)
             if source.is_text and source.decimal == ",":
-                read = _with_points(read, self._plain)
+                from qmedoid.tables.numbers import comma_numbers
+
+                for name in self._plain:
+                    at = read.schema.get_field_index(name)
+                    if pa.types.is_string(read.column(at).type):
+                        read = read.set_column(at, name, comma_numbers(read.column(at)))
             yield read, batch.select(list(extra))
 
     def decided(
@@ -139,7 +144,11 @@ class TableReading(AbstractContextManager["TableReading"]):
                 rows = decide_rows(self.model, batch, self.issues, self.novelty, how, malformed, passed)
                 passed += len(batch)
                 if rows.bad is not None:
-                    self.first_bad = self.first_bad or _where_and_why(rows.bad, source)
+                    if not self.first_bad:
+                        first = int(np.flatnonzero(rows.bad.is_valid())[0])
+                        written, (file, start) = source.written([first]), source.origin
+                        at = f"row {start + first:,} (from 0)" if written is None else f"line {written[0][0]:,}"
+                        self.first_bad = f"at {at} of {file}: {rows.bad[first].as_py()}"
                     self.bad_rows += len(rows.bad) - rows.bad.null_count
                     if set_aside is not None:
                         set_aside(rows.bad, source, more)
@@ -194,25 +203,6 @@ def read_through(
         found = reading.in_kind(lambda: look(reading))
         reading.check()
         return found, reading
-
-
-def _where_and_why(bad: pa.Array, source: TableSource) -> str:
-    """Where the first bad row of the last batch is, and what is wrong with it."""
-    place = int(np.flatnonzero(bad.is_valid())[0])
-    written, (file, first_row) = source.written([place]), source.origin
-    at = f"row {first_row + place:,} (from 0)" if written is None else f"line {written[0][0]:,}"
-    return f"at {at} of {file}: {bad[place].as_py()}"
-
-
-def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatch:
-    """Columns of numbers that were read as text, with a point instead of the decimal comma."""
-    from qmedoid.tables.numbers import comma_numbers
-
-    for name in numbers:
-        place = batch.schema.get_field_index(name)
-        if pa.types.is_string(batch.column(place).type):
-            batch = batch.set_column(place, name, comma_numbers(batch.column(place)))
-    return batch
 
 
 def decide_rows(

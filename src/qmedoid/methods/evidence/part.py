@@ -19,9 +19,24 @@ Where it helps, the nearest of many more training rows add a neighbor term:
 
 N(x) are the k nearest neighbors over all columns, and :math:`a_i` is the class of neighbor i beyond what evidence alone
 says of it. A record far from all neighbors is left to the evidence.
+
+A term over several columns is shared in contributions among them exactly, whatever their order. A channel of a distance
+is a function F of the sum :math:`D^2 = \sum_f d_f^2`. Against a reference :math:`R = \sum_f r_f` column f is given
+
+.. math:: \bigl(F(D^2) - F(R)\bigr)\,\frac{d_f^2 - r_f}{D^2 - R},
+
+its Aumann-Shapley value: what it adds while all squared differences move in a straight line from those of a typical
+record to those of the record. R is where the channel is at its mean over the training rows, and :math:`r_f` is the
+share of column f in the mean squared difference, :math:`u_f\,(1 + v_f(m)^2)`: scaled columns have mean 0, deviation 1.
+So a column that differs as usual counts 0. What is left is the intercept, the same for all records. What neighbors add
+depends on all their distances at once, so it is one term, neighbor by neighbor.
+
+References
+----------
+R. J. Aumann and L. S. Shapley, *Values of Non-Atomic Games*, Princeton University Press, 1974.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Annotated, ClassVar
@@ -36,7 +51,7 @@ from qmedoid.kernels import evidence
 from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.evidence import Group as Group
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
-from qmedoid.methods.contributions import Contributions
+from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution, largest_first
 from qmedoid.methods.part import (
     LARGEST,
     KeptRows,
@@ -89,6 +104,8 @@ class Terms:
         return len(self.group)
 
 
+# A mean nearness below this is as good as none; its logarithm stays finite.
+_SMALLEST = 1e-300
 # A neighbor at distance 0 has a finite weight, and one at the length ℓ a weight of about 1.
 _NEAREST = 0.05
 _POWER = 3
@@ -223,15 +240,10 @@ class EvidencePart(Part):
             refuse_bad_values(row_block(X, undecided), self.columns, undecided)
         if self.neighbors is not None and len(found.scores):
             for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
-                found.scores[rows] += self.neighbor_outputs(row_block(X, rows), threads)
+                near = self.nearest_neighbors(row_block(X, rows), threads)
+                found.scores[rows] += added(*near, self.neighbors.length, self.neighbors.amounts)
         scores = self.class_scores(found.scores)
         return Scored(scores, found.nearest, *((found.distance, found.angle) if channels else ()))
-
-    def neighbor_outputs(self, rows: Array, threads: int | None = None) -> Array:
-        """What the nearest neighbors add to the outputs of raw rows, shape (n, K)."""
-        assert self.neighbors is not None, "the model has neighbors"
-        near = self.nearest_neighbors(rows, threads)
-        return added(*near, self.neighbors.length, self.neighbors.amounts)
 
     def evidence(self, X: Array, distances: Distances | None = None) -> Array:
         """Channel of every term for raw rows, shape (n, T): the definition."""
@@ -297,15 +309,6 @@ class EvidencePart(Part):
         scaled = self.rank_scaling.apply(rows) if self.neighbors.by_rank else self._standardized(rows)
         return np.ascontiguousarray(scaled[:, self.compared])
 
-    def _measured_neighbors(self, rows: Array, distances: Distances) -> Array:
-        """The neighbor term by measured distances to those that the closed form finds nearest."""
-        if self.neighbors is None:
-            return np.zeros((len(rows), len(self.intercepts)))
-        found, nearest = self.nearest_neighbors(rows)
-        for place, row in enumerate(self._in_space(rows)):
-            found[place] = distances(row[None], self._scaled_neighbors[nearest[place]])[0]
-        return added(found, nearest, self.neighbors.length, self.neighbors.amounts)
-
     def score_measured(self, X: Table, backend: SwapTestFunction) -> Scored:
         """Score records by measured distances; the closed form finds the nearest medoids and neighbors."""
         return self.score_by(X, partial(measured_distances, backend))
@@ -317,10 +320,15 @@ class EvidencePart(Part):
         for place in row_slices(X, max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))):
             rows = row_block(X, place)
             refuse_bad_values(rows, self.columns, range(place.start, place.stop))
-            outputs = self.outputs(self.evidence(rows, distances)) + self._measured_neighbors(rows, distances)
+            outputs = self.outputs(self.evidence(rows, distances))
+            if self.neighbors is not None:
+                found, nearest = self.nearest_neighbors(rows)
+                for index, row in enumerate(self._in_space(rows)):
+                    found[index] = distances(row[None], self._scaled_neighbors[nearest[index]])[0]
+                outputs += added(found, nearest, self.neighbors.length, self.neighbors.amounts)
             tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, medoids)
-            found = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
-            parts.append((self.class_scores(outputs), found[1], *found[0]))
+            channels, medoid = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
+            parts.append((self.class_scores(outputs), medoid, *channels))
         return Scored(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _points(self, rows: Array) -> Array:
@@ -328,16 +336,78 @@ class EvidencePart(Part):
         return np.asarray(self.rank_scaling.apply(rows) * np.sqrt(self.column_weights))
 
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:
-        """Contributions of the terms, for one row of shape (1, M)."""
-        from qmedoid.methods.evidence.contributions import contributions
-
-        return contributions(self, row, winner, other)
+        """Contributions of every column, and of every group of columns and medoid, for one row of shape (1, M)."""
+        terms, columns = self.terms, np.zeros(row.shape[1])
+        by_columns: dict[tuple[int, ...], dict[int, float]] = {}
+        beyond, sign = 0.0, -1.0 if self.n_classes == 2 and winner == 0 else 1.0
+        for places, of, by_column, terms_of, reference in self._by_group(row, np.array([winner]), np.array([other])):
+            each, distance, far = terms_of
+            by_term = sign * each * (distance - far) * (distance + far)
+            columns[list(of)] += by_column[0]
+            beyond += float(self._between(terms.weights[places], winner, other) @ reference)
+            of_medoids = by_columns.setdefault(of, {})
+            for medoid, amount in zip(terms.medoid[places].tolist(), by_term[0].tolist(), strict=True):
+                of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
+        ranks, medoids = self.rank_scaling.apply(row), self.scaled_medoids[0]
+        groups = []
+        for of, shares in by_columns.items():  # medoid by medoid, each with its distance by rank
+            places = np.array(list(shares))
+            distances = root_distances(ranks[:, of], medoids[places][:, of])[0].tolist()
+            rows, codes = self.medoid_rows[places].tolist(), self.medoid_classes[places].tolist()
+            records = largest_first(rows, codes, distances, shares.values())
+            groups.append(GroupContribution(of, float(sum(shares.values())), records=records))
+        intercept = self._between(self.intercepts[None], winner, other)
+        all_terms, neighbors = {"intercept": float(intercept[0]) + beyond}, tuple[RowContribution, ...]()
+        if (known := self.neighbors) is not None:
+            found, (nearest,) = self.nearest_neighbors(row)
+            votes = weights(found, known.length)[0][:, None] * known.amounts[nearest]
+            rows, codes = known.rows[nearest].tolist(), known.classes[nearest].tolist()
+            neighbors = largest_first(rows, codes, found[0].tolist(), self._between(votes, winner, other).tolist())
+            all_terms["neighbors"] = float(sum(one.contribution for one in neighbors))
+        return Contributions(columns, tuple(groups), all_terms, neighbors)
 
     def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
         """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
-        from qmedoid.methods.evidence.contributions import column_contributions
+        columns = np.zeros(X.shape)
+        for _, of, by_column, *_ in self._by_group(X, winners, others):
+            columns[:, list(of)] += by_column
+        return columns
 
-        return column_contributions(self, X, winners, others)
+    def _by_group(
+        self, rows: Array, winners: Codes, others: Codes
+    ) -> Iterator[tuple[Codes, tuple[int, ...], Array, tuple[Array, Array, Array], Array]]:
+        """For q terms of each group and channel: their places and columns, what these add, the terms, and the rest.
+
+        The sum over medoids m of a_m·u·(x − v_m)² is u·(x²·Σa − 2x·(a·v) + a·v²): no array has rows, medoids and
+        columns. What columns (n, g) add counts from a reference; the rest (q,) is how far that is from the center. A
+        term is what a squared difference adds, but for the sign, the distance D and that of the reference, whose
+        squares differ.
+        """
+        terms, is_two = self.terms, self.n_classes == 2
+        # Of two classes there is one output, for the second.
+        signs = np.where(winners == 1, 1.0, -1.0)[:, None] if is_two else 1.0
+        scaled, medoids = self.scaled(rows), self.scaled_medoids
+        order = np.lexsort((terms.channel, terms.group))
+        starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
+        for places in np.split(order, starts) if len(order) else ():
+            group, channel, weights = self.groups[terms.group[places[0]]], int(terms.channel[places[0]]), terms.weights
+            of, space = list(group.columns), 0 if group.by_rank else 1
+            x, v, root = scaled[space][:, of], medoids[space][terms.medoid[places]][:, of], np.sqrt(group.weights)
+            distance, center = root_distances(x * root, v * root), terms.center[places]
+            slope, far, reference = _slopes(distance, channel, terms.length[places], center)
+            of_terms = weights[places, 0] if is_two else (weights[places][:, winners] - weights[places][:, others]).T
+            each = of_terms * slope
+            squares = group.weights * (x * x * each.sum(axis=1, keepdims=True) - 2.0 * x * (each @ v) + each @ (v * v))
+            usual = group.weights * (1.0 + v**2)
+            by_column = squares - each @ ((far * far)[:, None] * usual / usual.sum(axis=1, keepdims=True))
+            yield places, group.columns, np.asarray(signs * by_column), (each, distance, far), reference - center
+
+    def _between(self, outputs: Array, winner: int, other: int) -> Array:
+        """What outputs, or parts of them, of shape (…, K) say for the winner against the other class."""
+        if self.n_classes == 2:
+            return outputs[..., 0] if winner == 1 else -outputs[..., 0]
+        difference: Array = outputs[..., winner] - outputs[..., other]
+        return difference
 
 
 def root_distances(rows: Array, medoids: Array) -> Array:
@@ -357,3 +427,30 @@ def weights(distances: Array, length: float) -> Array:
     """ω of neighbors at these distances, shape (n, k); 0 at infinite distance."""
     near = (distances / length + _NEAREST) ** -_POWER
     return np.asarray(near / (1.0 + near.sum(axis=1, keepdims=True)))
+
+
+def _slopes(distance: Array, channel: int, length: Array, center: Array) -> tuple[Array, Array, Array]:
+    """What a squared difference adds to a channel of q distances, shape (…, q), and the reference as D and channel.
+
+    The reference of the channel is its center, where that is a value that the channel can take.
+    """
+    if channel == NEAR:
+        reference = np.clip(center, _SMALLEST, 1.0)
+        far = -length * np.log(reference)
+        # (e^(-D/l) - e^(-far/l)) / (D^2 - far^2) without a difference of nearly equal numbers.
+        exponent = (far - distance) / length
+        safe = np.where(exponent == 0, 1.0, exponent)
+        growth = np.where(exponent == 0, 1.0, np.expm1(safe) / safe)
+        slope = -reference * growth / (length * _positive(distance + far))
+    elif channel == DISTANCE:
+        reference = far = np.maximum(center, 0.0)
+        slope = 1.0 / _positive(distance + far)
+    else:
+        reference = np.maximum(center, 0.0)
+        far, slope = np.sqrt(reference), np.ones(distance.shape)
+    return slope, far, reference
+
+
+def _positive(values: Array) -> Array:
+    """The values, with 1 for those that are 0: there record and reference are at the medoid, and nothing is shared."""
+    return np.where(values > 0, values, 1.0)

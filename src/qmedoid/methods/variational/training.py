@@ -1,4 +1,4 @@
-r"""Training of a variational model from several seeds; the best by its loss on all rows (algorithms 16 and 18).
+r"""Training of a variational model from several seeds, and the choice of circuit and threshold (algorithms 16 and 18).
 
 Batches have the expected loss of all rows, also where a class is rare: a batch takes :math:`b_c` rows of every class,
 at least a fixed share of the batch, and gives each of them the weight :math:`\pi_c/b_c`. So rare classes are seen at
@@ -18,9 +18,14 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels.backend import thread_count
+from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.kernels.ties import first_largest_of_rows, merged
+from qmedoid.methods.part import OutOfFold
 from qmedoid.methods.variational.ansatz import SPAN, AngleMap, Ansatz
 from qmedoid.methods.variational.model import Batch, Network, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind, make_readout
+from qmedoid.metrics.classification import evaluate
+from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.optimize.minimizers import GAINS, Minimum, Stopping, TrainingState, minimize_adam, minimize_spsa
 
 Optimizer = Literal["adam", "spsa"]
@@ -32,6 +37,7 @@ CLIP_RANGE = (3.0, 10.0)
 first."""
 
 
+Split = tuple[Codes, Codes]
 Sampling = Literal["importance", "uniform"]
 SAMPLINGS: tuple[Sampling, ...] = ("importance", "uniform")
 
@@ -41,42 +47,26 @@ _SHARE = 3
 
 @dataclass(frozen=True)
 class CircuitSettings:
-    """The circuit, its read-out and its training, without what follows from the data.
+    """The circuit, its read-out and its training, without what follows from the data."""
 
-    Attributes
-    ----------
-    n_qubits : None takes one per feature, at most 4
-    n_reps, reupload, final_rz : of the ansatz
-    readout : kind of read-out
-    scales : fixed input scales λ, one number or one per feature
-    learn_scales : whether they are trained, from there on
-    clip, span : of the angle map; a clip of None takes the largest value of the training rows, within `CLIP_RANGE`
-    precision : of the simulation
-    optimizer : exact gradients ("adam") or perturbations ("spsa")
-    stopping : steps, early stop and what is kept
-    batch_size, sampling : of the batches
-    learning_rate : first step size of Adam
-    spsa_gains : a, c, α and γ of SPSA
-    clip_norm : longest gradient that is followed
-    """
-
-    n_qubits: int | None = None
-    n_reps: int = 3
+    n_qubits: int | None = None  # None takes one per feature, at most 4
+    n_reps: int = 3  # of the ansatz
     reupload: bool = True
     final_rz: bool = False
-    readout: ReadoutKind = "strings"
-    scales: float | tuple[float, ...] = 1.0
-    learn_scales: bool = True
+    readout: ReadoutKind = "strings"  # kind of read-out
+    scales: float | tuple[float, ...] = 1.0  # fixed input scales λ, one number or one per feature
+    learn_scales: bool = True  # whether they are trained, from there on
+    # Of the angle map; a clip of None takes the largest value of the training rows, within `CLIP_RANGE`.
     clip: float | None = None
     span: float = SPAN
-    precision: Precision = "float64"
-    optimizer: Optimizer = "adam"
-    stopping: Stopping = field(default_factory=lambda: Stopping(steps=400))
-    batch_size: int = 256
+    precision: Precision = "float64"  # of the simulation
+    optimizer: Optimizer = "adam"  # exact gradients ("adam") or perturbations ("spsa")
+    stopping: Stopping = field(default_factory=lambda: Stopping(steps=400))  # steps, early stop and what is kept
+    batch_size: int = 256  # of the batches
     sampling: Sampling = "importance"
-    learning_rate: float = 0.02
-    spsa_gains: tuple[float, float, float, float] = GAINS
-    clip_norm: float | None = None
+    learning_rate: float = 0.02  # first step size of Adam
+    spsa_gains: tuple[float, float, float, float] = GAINS  # a, c, α and γ of SPSA
+    clip_norm: float | None = None  # longest gradient that is followed
 
     def network(self, n_inputs: int, n_classes: int) -> Network:
         """The network for these numbers of features and classes."""
@@ -164,15 +154,10 @@ class Trained:
 def train_variational(
     data: TrainingData, settings: CircuitSettings, seeds: Sequence[Sequence[int]], watch: Watch
 ) -> Trained:
-    """Train one circuit per seed, in parallel, and keep the best.
+    """Train one circuit per seed, the entropy of its generator, in parallel, and keep the best.
 
     An interrupt (Ctrl-C) stops the trainings; each keeps its best. An error in one, or in a callback, stops the others
     and is raised.
-
-    Parameters
-    ----------
-    seeds : sequence of sequence of int
-        Entropy of each training's generator.
     """
     network = settings.network(data.features.shape[1], len(data.class_weights))
     # Sums down a column depend on how it lies in memory, and data frames lay it out otherwise than arrays.
@@ -262,20 +247,11 @@ def _fingerprint(data: Batch) -> str:
 
 @dataclass(frozen=True)
 class BatchObjective:
-    """The loss of a network on batches of a data set.
-
-    Attributes
-    ----------
-    network : Network
-    data : Batch
-        All rows, each with its weight in the loss over all of them.
-    draw_rows : callable
-        Row numbers of a batch and their weights.
-    """
+    """The loss of a network on batches of a data set."""
 
     network: Network
-    data: Batch
-    draw_rows: Callable[[np.random.Generator], tuple[Codes, Array]]
+    data: Batch  # all rows, each with its weight in the loss over all of them
+    draw_rows: Callable[[np.random.Generator], tuple[Codes, Array]]  # row numbers of a batch and their weights
 
     def begun(self, entropy: list[int]) -> TrainingState:
         """A training that begins."""
@@ -340,3 +316,89 @@ def row_weights(codes: Codes, class_weights: Array) -> Array:
     """Weight of every row in the loss over all rows; they add up to 1."""
     weights = class_weights[codes]
     return np.asarray(weights / weights.sum())
+
+
+# --- selection --------------------------------------------------------------------------------------------------------
+
+
+Selection = tuple[int, Array, OutOfFold]
+"""Number of the best candidate, scores of all (larger is better), and out-of-fold scores of the best."""
+
+
+def select_variational(
+    data: TrainingData,
+    candidates: Sequence[CircuitSettings],
+    splits: Sequence[Split],
+    entropy: Sequence[int],
+    n_seeds: int,
+    metric: str | None,
+    watch: Watch,
+) -> Selection | None:
+    """Cross-validate every candidate; None when stopped before the first was scored.
+
+    `metric` is a metric at thresholds of the other folds, for more than two classes that of the likeliest class; None
+    is the mean log-likelihood.
+    """
+    best, scores, kept = 0, [], None
+    for number, candidate in enumerate(candidates):
+        found = out_of_fold(data, candidate, splits, [*entropy, number], n_seeds, watch)
+        if found is None:
+            break
+        scores.append(out_of_fold_score(found, data.codes, metric))
+        if kept is None or scores[-1] > scores[best]:
+            best, kept = number, found
+    return None if kept is None else (best, np.array(scores), kept)
+
+
+def out_of_fold(
+    data: TrainingData,
+    candidate: CircuitSettings,
+    splits: Sequence[Split],
+    entropy: Sequence[int],
+    n_seeds: int,
+    watch: Watch,
+) -> OutOfFold | None:
+    """Out-of-fold scores of a candidate; None when stopped."""
+    scores = np.full((len(data.codes), len(data.class_weights)), np.nan)
+    fold = np.full(len(data.codes), -1, dtype=np.intp)
+    for number, (train_rows, test_rows) in enumerate(splits):
+        trained = train_candidate(data.part(train_rows), candidate, [*entropy, number], n_seeds, watch)
+        if watch.stop.is_set():
+            return None
+        offset = None if data.offset is None else data.offset[test_rows]
+        scores[test_rows] = trained.model.scores(data.features[test_rows], offset)
+        fold[test_rows] = number
+    return OutOfFold(scores, fold)
+
+
+def train_candidate(
+    data: TrainingData, candidate: CircuitSettings, entropy: Sequence[int], n_seeds: int, watch: Watch
+) -> Trained:
+    """Train a candidate from several seeds that follow from the entropy."""
+    seeds = [[*entropy, seed] for seed in range(n_seeds)]
+    return train_variational(data, candidate, seeds, watch)
+
+
+def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> float:
+    """Mean out-of-fold log-likelihood, or a metric over all out-of-fold rows.
+
+    The threshold of every fold is chosen on the other folds. Algorithm 16 chooses it on the fold itself and takes the
+    mean of the metric over the folds. More than two classes have no threshold: the likeliest is called, as printed, and
+    the metric is "macro_f1" or "balanced_accuracy".
+    """
+    rows = found.judged
+    if metric is None:
+        log_p = log_softmax(found.scores[rows])
+        return float(log_p[np.arange(len(rows)), codes[rows]].mean())
+    n_classes = found.scores.shape[1]
+    if n_classes > 2:
+        figures = evaluate(codes[rows], first_largest_of_rows(found.scores[rows]), n_classes)
+        return figures.average({"macro_f1": figures.f1, "balanced_accuracy": figures.recall}[metric])
+    margin = merged(found.scores[:, 1] - found.scores[:, 0])
+    above = np.empty(len(rows))
+    for number in np.unique(found.fold[rows]):
+        test = found.fold[rows] == number
+        # A single fold has no others: its threshold is chosen on itself, as printed.
+        others = rows[test] if test.all() else rows[~test]
+        above[test] = margin[rows[test]] - best_threshold(codes[others], margin[others], metric)
+    return metric_at(codes[rows], above, 0.0, metric)

@@ -36,16 +36,7 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 
     The temporary file is hidden, lies in the folder of the target and is locked while it is written; leftovers of
     killed writers are removed first. A link is followed, so that its target is replaced; devices and pipes are written
-    to directly.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written; the old one is unchanged.
+    to directly. Where the file cannot be written, there is an `OutputError`, and the old one is unchanged.
     """
     path = Path(path)
     try:
@@ -106,20 +97,8 @@ def write_atomic(file: Path, content: bytes) -> None:
 def check_target(path: str | Path, replaces: Callable[[bytes], bool] | None = None, what: str = "saved model") -> None:
     """Raise where a model, or another file, cannot be saved to this path: to ask before long work.
 
-    Parameters
-    ----------
-    path : path-like
-    replaces : callable, optional
-        Whether a file that begins with these bytes may be replaced; a saved model may by default.
-    what : str
-        What such a file is called.
-
-    Raises
-    ------
-    ParameterError
-        The path is a file that is no saved model, or no such file.
-    OutputError
-        The file cannot be written.
+    `replaces` says whether a file that begins with these bytes may be replaced, which is called `what`; a saved model
+    may by default. Of any other file there is a `ParameterError`, and where none can be written an `OutputError`.
     """
     path = Path(path)
     try:
@@ -145,17 +124,13 @@ def check_target(path: str | Path, replaces: Callable[[bytes], bool] | None = No
 
 def cannot_write(path: Path, error: OSError) -> OutputError:
     """The error for a file that cannot be written, with what to do about it."""
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            remedy = "Free some space or give another path."
-        case errno.EROFS | errno.EACCES | errno.EPERM:
-            remedy = "Change the permissions of its folder or give another path."
-        case errno.EISDIR | errno.ENOTDIR | errno.EEXIST:
-            remedy = "Give another path."
-        case errno.ENOENT:
-            remedy = f"Make the folder {str(path.parent)!r} first or give another path."
-        case _:
-            remedy = "Try again or give another path."
+    remedies = {
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG): "Free some space or give another path.",
+        (errno.EROFS, errno.EACCES, errno.EPERM): "Change the permissions of its folder or give another path.",
+        (errno.EISDIR, errno.ENOTDIR, errno.EEXIST): "Give another path.",
+        (errno.ENOENT,): f"Make the folder {str(path.parent)!r} first or give another path.",
+    }
+    remedy = next((one for codes, one in remedies.items() if error.errno in codes), "Try again or give another path.")
     reason = error.strerror or str(error)
     return OutputError(f"{str(path)!r} cannot be written: {reason}. What was there is unchanged. {remedy}")
 
