@@ -88,17 +88,6 @@ def test_contract_and_parameters_say_what_was_fitted(fitted):
     assert set(parameters) - {"estimator"} == set(named.get_params(deep=False)) - {"checkpoint"}
 
 
-def test_medoids_are_kept_as_rows(fitted):
-    for estimator, X in fitted:
-        model = estimator.model_
-        if model.medoids is None:
-            assert model.records is None
-            continue
-        rows = np.asarray(X)
-        stored = np.array([[record[name] for name in model.contract.names] for record in model.records])
-        np.testing.assert_array_equal(stored, rows[model.medoids.numbers])
-
-
 def test_rows_can_be_left_out(fitted, tmp_path):
     for number, (estimator, _) in enumerate(fitted):
         estimator.save(tmp_path / str(number), raw_rows=False)
@@ -145,10 +134,6 @@ def test_estimator_that_cannot_be_saved_is_refused_in_one_line(tmp_path):
         (both.measured_by(swap_test=compact_swap_test), "run by a backend, which is not saved"),
         (both.measured_by(expectations=print), "run by a backend, which is not saved"),
         (small.measured_by(print), "run by a backend, which is not saved"),
-        (
-            clone(small).set_params(shots=100).fit(WINE[:, :2], WINE_CLASSES),
-            r"shots=100 .* call set_params\(shots=None\)",
-        ),
     ]:
         with pytest.raises(ModelError, match=reason) as caught:
             estimator.save(tmp_path / "model")

@@ -78,13 +78,8 @@ def fit_class_curve(
 def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0, row_weights: Array | None = None) -> Array:
     """Class probabilities to fit to, shape (n, C): 1 − d for the class of a row, d shared evenly by the others.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-    share : float
-        Draws per row. d is a quarter of a draw over the N draws of the class, and at most that of one draw.
-    row_weights : ndarray of shape (n,), optional
-        Of unequal rows N is the effective number, (Σu)² / Σu².
+    d is a quarter of a draw over the N draws of the class, and at most that of one draw; `share` is draws per row. Of
+    unequal rows N is the effective number, (Σu)² / Σu².
     """
     draws = share * np.bincount(codes, minlength=n_classes)
     if row_weights is not None:
@@ -105,13 +100,7 @@ def _summed(cells: Codes, weights: Array, shape: tuple[int, ...]) -> Array:
 class CurveRows:
     """Rows that the heights of a curve are fitted to, with the weights of its K knots in the interpolation.
 
-    Parameters
-    ----------
-    scores, targets : ndarray of shape (n, C)
-    curved : slice
-        The B classes whose scores the curve is added to.
-    knots : ndarray of shape (K,)
-    row_weights : ndarray of shape (n,), optional
+    From scores and targets (n, C), the B classes whose scores the curve is added to, and the knots (K,).
     """
 
     def __init__(
@@ -244,17 +233,8 @@ def fit_calibration(
 ) -> Calibration:
     """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a curve and its bounds.
 
-    Parameters
-    ----------
-    fused : ndarray of shape (n, C)
-        Out-of-fold dissimilarities.
-    codes : ndarray of shape (n,)
-        Their classes.
-    kind : {"curve", "logistic", "temperature"}
-    groups : ndarray of shape (n,), optional
-        Rows of one group count as one draw, where it matters how many there are.
-    row_weights : ndarray of shape (n,), optional
-        What every row counts in the likelihood, 1 in the mean.
+    From out-of-fold dissimilarities (n, C) and the classes of their rows. Rows of one group count as one draw, where it
+    matters how many there are; `row_weights` say what every row counts in the likelihood, 1 in the mean.
     """
     share, n_classes = draws_per_row(groups), fused.shape[1]
     if kind != "curve":
@@ -354,15 +334,8 @@ def fit_sum(
 ) -> FittedSum:
     """Weights of dissimilarities of the highest likelihood; scores that add nothing to it are dropped one by one.
 
-    Parameters
-    ----------
-    scores : sequence of J ndarrays of shape (n, C)
-        Out-of-fold dissimilarities.
-    codes : ndarray of shape (n,)
-    groups : ndarray of shape (n,), optional
-        Rows of one group count as one draw.
-    row_weights : ndarray of shape (n,), optional
-        What every row counts in the likelihood, 1 in the mean.
+    From J out-of-fold dissimilarities (n, C) and the classes of their rows. Rows of one group count as one draw;
+    `row_weights` say what every row counts in the likelihood, 1 in the mean.
     """
     share, kept = draws_per_row(groups), list(range(len(scores)))
     found, biases, loss = _likeliest(scores, codes, share, row_weights)

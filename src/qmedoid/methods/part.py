@@ -278,18 +278,10 @@ class Calibration:
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Out-of-fold predictions.
+    """Out-of-fold predictions."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, C)
-        NaN for rows that are in no test fold.
-    fold : ndarray of shape (n,)
-        Test fold of every row, −1 where there is none.
-    """
-
-    scores: Array
-    fold: Codes
+    scores: Array  # NaN for rows that are in no test fold, (n, C)
+    fold: Codes  # test fold of every row, −1 where there is none, (n,)
 
     @property
     def judged(self) -> Codes:
@@ -338,16 +330,7 @@ class FittedParts(NamedTuple):
 
 
 def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
-    """Raise for the first value that is NaN, infinite or beyond `LARGEST` in a column that the model reads.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, M)
-    used : ndarray
-        Columns that the model reads.
-    rows : sequence of n int
-        Which rows of the table these are.
-    """
+    """Raise for the first value that is NaN, infinite or beyond `LARGEST` in a used column, by the row numbers."""
     # Most blocks are good, which their extremes show: a NaN makes both NaN.
     if values.max(initial=0.0) <= LARGEST and values.min(initial=0.0) >= -LARGEST:
         return
@@ -361,15 +344,10 @@ def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
 
 
 def refuse_overflow(*results: npt.ArrayLike) -> None:
-    """Raise where a result of a model is NaN or infinite.
+    """Raise a `ModelError` where a result of a model is NaN or infinite.
 
     Records are within bounds, so the numbers of the model are to blame: a saved model may hold any finite ones, and
     their products may leave the range of double precision.
-
-    Raises
-    ------
-    ModelError
-        A result is not a finite number.
     """
     for result in results:
         if not np.isfinite(result).all():

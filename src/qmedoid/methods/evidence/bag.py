@@ -67,30 +67,15 @@ Choice = tuple[Blocks, Codes, list[Columns], Codes | None]
 
 
 class Bag(NamedTuple):
-    """A design with the weights of its terms.
-
-    Attributes
-    ----------
-    design : Design
-    weights : list of ndarray of shape (q, K)
-        Weights of the terms of each part.
-    intercepts : ndarray of shape (K,)
-    out_of_fold : ndarray of shape (n, K)
-        Leave-one-out outputs.
-    penalty : float
-        The λ that was chosen.
-    path : RidgePath
-    unseen : ndarray of shape (n,) or None
-        Rows by which no column was chosen; None where all columns have terms.
-    """
+    """A design with the weights of its terms."""
 
     design: Design
-    weights: list[Array]
-    intercepts: Array
-    out_of_fold: Array
-    penalty: float
+    weights: list[Array]  # weights of the terms of each part, (q, K)
+    intercepts: Array  # (K,)
+    out_of_fold: Array  # leave-one-out outputs, (n, K)
+    penalty: float  # the λ that was chosen
     path: RidgePath
-    unseen: Flags | None = None
+    unseen: Flags | None = None  # rows by which no column was chosen; None where all columns have terms, (n,)
 
 
 def fit_bags(

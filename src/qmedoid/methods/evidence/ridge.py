@@ -128,16 +128,10 @@ def penalties_for(n_rows: int) -> Array:
 
 
 class RidgePath(NamedTuple):
-    """Leave-one-out errors along a path of λ, rising; each array of the shape (L,).
+    """Leave-one-out errors along a path of λ, rising; each array of the shape (L,)."""
 
-    Attributes
-    ----------
-    penalties : the λ, in units of the number of rows
-    errors : mean squared leave-one-out error of the outputs, mean of the bags
-    """
-
-    penalties: Array
-    errors: Array
+    penalties: Array  # the λ, in units of the number of rows
+    errors: Array  # mean squared leave-one-out error of the outputs, mean of the bags
 
     @property
     def place(self) -> int:
@@ -147,35 +141,16 @@ class RidgePath(NamedTuple):
 
 
 class Ridge(NamedTuple):
-    """A ridge regression along the r principal directions of p features, with K outputs.
+    """A ridge regression along the r principal directions of p features, with K outputs."""
 
-    Attributes
-    ----------
-    penalty : float
-        λ, in units of the number of rows.
-    path : RidgePath
-    means : ndarray of shape (K,)
-        Means of the targets: the intercepts.
-    out_of_fold : ndarray of shape (n, K)
-        Outputs of weights that have not seen the row.
-    sizes : ndarray of shape (r,)
-        S, rising.
-    directions : ndarray of shape (p, r)
-        V.
-    rotated : ndarray of shape (n, r)
-        T.
-    coefficients : ndarray of shape (r, K)
-        Weights of the directions.
-    """
-
-    penalty: float
+    penalty: float  # λ, in units of the number of rows
     path: RidgePath
-    means: Array
-    out_of_fold: Array
-    sizes: Array
-    directions: Array
-    rotated: Array
-    coefficients: Array
+    means: Array  # means of the targets: the intercepts, (K,)
+    out_of_fold: Array  # outputs of weights that have not seen the row, (n, K)
+    sizes: Array  # S, rising, (r,)
+    directions: Array  # V, (p, r)
+    rotated: Array  # T, (n, r)
+    coefficients: Array  # weights of the directions, (r, K)
 
 
 def fit_ridge(
