@@ -338,7 +338,6 @@ def test_parameters_that_cannot_be_used_are_refused():
         ({"variational": {"n_steps": 0}}, r"'n_steps' parameter of VariationalClassifier"),
         ({"method": {"alpha": 2}}, r"'alpha' parameter of NearestMedoidClassifier"),
         ({"variational": {"operating_point": "f1"}}, r"The operating point belongs to the MedoidClassifier: pass"),
-        ({"variational": {"shots": 100}}, r"runs its circuit exactly: pass shots=None .* measured_by"),
     ):
         with pytest.raises(ParameterError, match=told):
             quick(**changes).fit(X2, Y2)

@@ -145,10 +145,6 @@ def test_estimator_that_cannot_be_saved_is_refused_in_one_line(tmp_path):
         (both.measured_by(swap_test=compact_swap_test), "run by a backend, which is not saved"),
         (both.measured_by(expectations=print), "run by a backend, which is not saved"),
         (small.measured_by(print), "run by a backend, which is not saved"),
-        (
-            clone(small).set_params(shots=100).fit(WINE[:, :2], WINE_CLASSES),
-            r"shots=100 .* call set_params\(shots=None\)",
-        ),
     ]:
         with pytest.raises(ModelError, match=reason) as caught:
             estimator.save(tmp_path / "model")

@@ -15,7 +15,6 @@ from sklearn.model_selection import (
 from qmedoid import VariationalClassifier, load
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.row_groups import ranks, row_order
-from qmedoid.methods.variational import model as variational_model
 from qmedoid.methods.variational import training as variational_selection
 from qmedoid.methods.variational.readout import DirectReadout, ParityReadout
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, chosen_threshold
@@ -277,22 +276,7 @@ def test_metrics_of_out_of_fold_rows_are_saved(X, Y, tmp_path):
     assert "out_of_fold" not in quick().fit(X, Y).model_.metrics
 
 
-# --- circuits and shots -----------------------------------------------------------------------------------------
-
-
-def test_shots_are_reproducible_and_come_near_the_exact_probabilities():
-    exact = quick().fit(X2, Y2)
-    sampled = quick(shots=20_000).fit(X2, Y2)
-    same(exact, sampled)  # shots are of the prediction alone
-    p = sampled.predict_proba(X2)
-    np.testing.assert_array_equal(p, sampled.predict_proba(X2))
-    assert 1e-6 < np.abs(p - exact.predict_proba(X2)).max() < 0.05
-    # Blocks of rows change no draw.
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(variational_model, "_BLOCK_AMPLITUDES", 7 * 8)
-        np.testing.assert_array_equal(p, sampled.predict_proba(X2))
-    coarse = quick(shots=20).fit(X2, Y2).predict_proba(X2)
-    assert np.abs(coarse - exact.predict_proba(X2)).mean() > 5 * np.abs(p - exact.predict_proba(X2)).mean()
+# --- circuits --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("readout", ["strings", "direct", "parity"])

@@ -262,12 +262,12 @@ def test_more_classes_are_compared_with_the_next_one():
     three = {"threshold": None, "probabilities": {"a": 0.2, "bb": 0.5, "cc": 0.3}, "toward": "bb", "prediction": "bb"}
     said = sentences(report({"age": 0.7}, against="cc", **three), [])
     assert said[:2] == (
-        "Called sick = bb: probability 50 %, ahead of sick = cc (30 %).",
+        "Called sick = bb: probability 50 %, rather than sick = cc (30 %).",
         "Between these two, sick = bb starts at 56 %.",
     )
     behind = three | {"probabilities": {"a": 0.2, "bb": 0.3, "cc": 0.5}, "terms": {"operating point": 1.4}}
     said = sentences(report({"age": 0.7}, against="cc", **behind), [])
-    assert said[0] == "Called sick = bb: probability 30 %, by the operating point before sick = cc (50 %)."
+    assert said[0] == "Called sick = bb: probability 30 %, rather than sick = cc (50 %)."
     assert said[2] == "Raises it: the operating point (×4.1 odds), age 1 (×2.0)."
 
 

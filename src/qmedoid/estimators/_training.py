@@ -64,7 +64,6 @@ TRAINING_CONSTRAINTS: dict[str, allowed.Constraint] = {
     "grid": allowed.NONE | allowed.grid(_GRID),
     "cv": allowed.CV,
     "precision": allowed.choice(PRECISIONS),
-    "shots": allowed.NONE | allowed.whole(1),
     "checkpoint": allowed.NONE | allowed.FOLDER,
     "random_state": allowed.SEED,
 }

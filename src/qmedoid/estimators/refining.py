@@ -94,7 +94,7 @@ class Refiner:
         trained, params, choice = plan.run(reporting_watch(self.owner, task, self.settings.checkpoint))
         task.call_on_fit_task_end(estimator=self.owner)
         circuit.n_features_in_ = data.features.shape[1]
-        circuit._keep(trained, params, choice, part, self.entropy)
+        circuit._keep(trained, params, choice, part)
         refinement = Refinement(trained.model, self.inputs, refine_below, self.residual, fitted.rare_class)
         held_out: OutOfFold | None = None
         if choice is not None and fit.held_out is not None:
@@ -114,11 +114,6 @@ def make_refiner(
     given = owner.variational
     settings = VariationalClassifier(**recipe.circuit_defaults) if given is None else clone(given)
     allowed.check_parameters(type(settings).__name__, settings.get_params(deep=False), settings._constraints)
-    if settings.shots is not None:
-        raise ParameterError(
-            "A MedoidClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "
-            "measured_by(expectations=...) of the fitted classifier for shots."
-        )
     # The circuit chooses among its candidates by the metric of the classifier.
     point = owner.operating_point
     settings.set_params(operating_point=point if isinstance(point, str | float | int) else None)

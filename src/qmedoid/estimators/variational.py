@@ -8,15 +8,15 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Codes
 from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.estimators.folds import TrainingTable, ordered_table
 from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread, refuse_factors
 from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
-from qmedoid.exceptions import ModelError, warn
+from qmedoid.exceptions import warn
 from qmedoid.geometry.scaling import column_powers, is_constant
-from qmedoid.methods.part import CLOSED_FORM, Calibration, OutOfFold
+from qmedoid.methods.part import Calibration, OutOfFold
 from qmedoid.methods.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.methods.variational.model import ExpectationFunction, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind
@@ -28,8 +28,6 @@ from qmedoid.optimize.minimizers import GAINS
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
-
-    from qmedoid.saved import SavedModel
 
 
 class VariationalClassifier(ProbabilisticClassifier):
@@ -88,14 +86,11 @@ class VariationalClassifier(ProbabilisticClassifier):
         For two classes, the threshold: see `MedoidClassifier`.
     precision : {"float64", "float32"}, default="float64"
         Of the simulation.
-    shots : int or None, default=None
-        Predict by this number of simulated measurements per record, drawn anew and alike in every call, record after
-        record. None is exact.
     checkpoint : str, path or None, default=None
         Folder in which trainings are kept step by step. A fit that was cut off and is repeated with the same data
         and parameters goes on where it was and ends with the very same weights.
     random_state : int, RandomState or None, default=None
-        Seed of starts, batches, folds and shots.
+        Seed of starts, batches and folds.
 
     Attributes
     ----------
@@ -154,7 +149,6 @@ class VariationalClassifier(ProbabilisticClassifier):
         cv: Any = 5,
         operating_point: float | str | Mapping[str, float] | None = None,
         precision: Precision = "float64",
-        shots: int | None = None,
         checkpoint: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -182,7 +176,6 @@ class VariationalClassifier(ProbabilisticClassifier):
         self.cv = cv
         self.operating_point = operating_point
         self.precision = precision
-        self.shots = shots
         self.checkpoint = checkpoint
         self.random_state = random_state
 
@@ -242,7 +235,7 @@ class VariationalClassifier(ProbabilisticClassifier):
         plan = TrainingPlan.of(self, data, rows, entropy, out_of_fold=needed)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), rows, entropy)
+        self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), rows)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -269,30 +262,12 @@ class VariationalClassifier(ProbabilisticClassifier):
         assert circuit is not None, "it is the only part"
         return circuit
 
-    def to_saved(self) -> "SavedModel":
-        """The fitted model as `qmedoid.load` would return it after `save`; see `MedoidClassifier.to_saved`."""
-        if self.shots is not None:
-            raise ModelError(
-                f"This classifier predicts by shots={self.shots} random measurements, and a saved model decides "
-                "exactly: call set_params(shots=None) first."
-            )
-        return super().to_saved()
-
-    def _scores(self, X: Any) -> Array:
-        check_is_fitted(self)
-        if self.shots is None or self.model_.backends != CLOSED_FORM:
-            return super()._scores(X)
-        rng = np.random.default_rng(self._shot_entropy)
-        scores = self._circuit.sampled_scores(self._encoded(X), shots=self.shots, rng=rng)
-        return self.model_.decision.shifted_scores(scores)
-
     def _keep(
         self,
         trained: Trained,
         params: dict[str, Any],
         choice: Selection | None,
         rows: TrainingTable,
-        entropy: list[int],
     ) -> None:
         """Hold what a training leaves."""
         self.best_params_, self.cv_scores_ = params, None if choice is None else choice[1]
@@ -313,7 +288,6 @@ class VariationalClassifier(ProbabilisticClassifier):
         parameters = trained.model.parameters
         self.weights_, self.input_scales_ = parameters.rotations, parameters.scales
         self.readout_weights_ = parameters.readout
-        self._shot_entropy = [*entropy, 1]
 
 
 def _figures(decision: Decision, found: OutOfFold, codes: Codes) -> dict[str, Any]:

@@ -49,26 +49,19 @@ class DecisionParts:
         Codes of the class that won and of the one it is compared with: the other of two, else the next best.
     margin : float
         By how much the winner is ahead, in the units of the class scores.
-    columns : ndarray of shape (M,)
-        Contribution of each encoded column to the margin; above 0 is for the winner.
-    groups : tuple of GroupContribution
-        The same by group of columns: they add up to what `columns` add up to.
+    columns, groups : ndarray of shape (M,), tuple of GroupContribution
+        Contributions of encoded columns to the margin, and the same sum by group of columns.
     terms : mapping of str to float
         The other terms; with the columns, or with the groups, they add up to the margin.
     start : float
-        The part of the terms that is the same for every record: the intercept, the biases of the calibrations and the
-        expected prevalence, without the operating point.
+        The part of the terms that is the same for every record, without the operating point.
     varying : mapping of str to float
-        What is left of the terms, where it is not 0: what they say of this record. The start, the columns, these and
-        the operating point add up to the margin.
+        What is left of the terms, where it is not 0; these, start, columns and operating point add up to the margin.
     neighbors : tuple of RowContribution
         The neighbors that the term ``"neighbors"`` is the sum of, where the model has one.
     by_circuit : bool
-        Whether the circuit decided.
-    nearest : ndarray of shape (C,)
-        Place of the nearest medoid of each class.
-    distances, angles : ndarray of shape (C,)
-        To that medoid.
+    nearest, distances, angles : ndarray of shape (C,)
+        Index of the nearest medoid of each class, and how far it is.
     """
 
     winner: int

@@ -83,7 +83,8 @@ def reasons(report: Part) -> list[dict[str, Any]]:
         # Of more than two classes it is no threshold, but an advantage of some classes.
         terms["operating point"] = report["terms"]["operating point"]
     others = [{"name": name, "cell": None, "contribution": value, "is_column": False} for name, value in terms.items()]
-    least = max([_least(report), *(_SMALLEST_PART * abs(one["contribution"]) for one in (*columns, *others))])
+    smallest = math.log(SMALLEST_FACTOR) if "probabilities" in report else _NOTHING
+    least = max([smallest, *(_SMALLEST_PART * abs(one["contribution"]) for one in (*columns, *others))])
 
     # The columns are sorted, and stay so where they are equal up to rounding.
     def less(part: Part) -> float:
@@ -131,11 +132,6 @@ def _change_texts(flip: Part) -> tuple[str, str]:
     return before, after
 
 
-def _least(report: Part) -> float:
-    """The smallest size of a contribution that is a reason."""
-    return math.log(SMALLEST_FACTOR) if "probabilities" in report else _NOTHING
-
-
 def _class(report: Part, label: Any) -> str:
     return class_name(label, report["target"])
 
@@ -160,8 +156,7 @@ def _decision(report: Part) -> str:
     if threshold is None:
         other = chances[str(report["against"])]
         chance_of, other_of = chance_texts(chance, other)
-        how = "ahead of" if chance >= other else "by the operating point before"
-        return f"Called {called}: probability {chance_of}, {how} {against} ({other_of})."
+        return f"Called {called}: probability {chance_of}, rather than {against} ({other_of})."
     chance_of, cut = chance_texts(chance, threshold)
     if report["is_alert"] is not None:
         alert = "An alert" if called == toward else "Not an alert"

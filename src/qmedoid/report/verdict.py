@@ -146,15 +146,12 @@ def _against_guess(labels: Sequence[str], confusion: Sequence[Sequence[int]], *,
         precision, prevalence = share_interval(confusion[1][1], called), true[1] / n_rows
         of_random, of_model = _apart(prevalence, precision.value)
         lift = precision.value / prevalence
-        times = f"{lift:.1f}" if lift < 9.95 else f"{int(float(f'{lift:.2g}')):,}"
+        times = f"{lift:.1f}" if lift < 9.95 else f"{lift:,.0f}"
         return (
             f"Of {'random alerts' if alerts else 'rows drawn at random'} {of_random} would be {labels[1]}, of these "
             f"{of_model} ({bounds_text(precision)}) are{'' if lift < 1.05 else f': {times} times as many'}."
         )
     right, guess = share_interval(hits, n_rows), max(true) / n_rows
-    if guess == 1.0:
-        label = labels[true.index(n_rows)]
-        return f"All of them are {label}: this model is right for {percent_text(right.value)} ({bounds_text(right)})."
     commoner = "commoner" if is_two else "commonest"
     of_guess, of_model = _apart(guess, right.value)
     return f"Guessing the {commoner} class is right for {of_guess}, this model for {of_model} ({bounds_text(right)})."

@@ -59,34 +59,6 @@ def test_scores_are_those_of_the_dense_matrices(n_qubits, kind, reupload):
         np.testing.assert_array_equal(network.measured_scores(theta, inputs, dense_expectations), want)
 
 
-@pytest.mark.parametrize("kind", READOUT_KINDS)
-@pytest.mark.parametrize("shots", [100, 10_000])
-def test_sampled_scores_are_those_of_sampled_expectations(kind, shots):
-    """An observable's mean over the shots lies within five of its standard deviations."""
-    network = make(kind)
-    theta, inputs = random_theta(network), random_batch(network, rows=40).inputs
-    caught = {}
-
-    def exact(ansatz, rotations, scaled, observables):
-        caught["exact"] = dense_expectations(ansatz, rotations, scaled, observables)
-        caught["squares"] = dense_expectations(ansatz, rotations, scaled, observables**2)
-        return caught["exact"]
-
-    network.measured_scores(theta, inputs, exact)
-    allowed = 5 * np.sqrt((caught["squares"] - caught["exact"] ** 2) / shots)
-    sampled = network.sampled_scores(theta, inputs, shots=shots, rng=np.random.default_rng(1))
-    if kind == "strings":
-        weights = np.abs(network.split(theta).readout[1:])
-        error = np.abs(sampled - network.scores(theta, inputs))[:, 1]
-        assert (error <= allowed @ weights).all()
-        assert error.max() > 0
-    else:
-        error = np.abs(np.exp(sampled) - caught["exact"])
-        assert (error <= allowed + 1e-12).all()
-    again = network.sampled_scores(theta, inputs, shots=shots, rng=np.random.default_rng(1))
-    np.testing.assert_array_equal(sampled, again)
-
-
 # --- loss and gradient ----------------------------------------------------------------------------------------------
 
 

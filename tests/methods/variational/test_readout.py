@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.cross_entropy import log_softmax
@@ -17,7 +16,6 @@ from qmedoid.methods.variational.readout import (
     ParityReadout,
     StringReadout,
     make_readout,
-    sampled_expectations,
 )
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -121,33 +119,6 @@ def test_gradients_are_central_differences(kind, n_classes):
             step = np.zeros_like(values)
             step[index] = 1e-6
             assert gradient[index] == pytest.approx((at(values + step) - at(values - step)) / 2e-6, rel=1e-7, abs=1e-7)
-
-
-# --- shots ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", READOUT_KINDS)
-@pytest.mark.parametrize(("shots", "draws"), [(10, 2000), (1000, 400), (100_000, 50)])
-def test_sampled_expectations_are_unbiased_and_converge(kind, shots, draws):
-    """The mean of an observable over the shots varies by (⟨O²⟩ − ⟨O⟩²)/shots."""
-    observables = make_readout(kind, 3, 2).observables
-    p = random_distributions(3, 3, rows=1)
-    exact = (p @ observables.T)[0]
-    deviation = np.sqrt((p @ (observables**2).T)[0] - exact**2) / np.sqrt(shots)
-    drawn = sampled_expectations(np.repeat(p, draws, axis=0), observables, shots, np.random.default_rng(shots))
-    standard = (drawn - exact) / deviation
-    assert (np.abs(standard.mean(axis=0)) < 4.5 / np.sqrt(draws)).all()
-    # A sum of squares of so many standard errors lies outside these bounds once in 10⁵ times.
-    low, high = stats.chi2.ppf([0.5e-5, 1 - 0.5e-5], draws)
-    squares = np.sum(standard**2, axis=0)
-    assert ((low < squares) & (squares < high)).all()
-
-
-def test_all_observables_of_a_row_come_from_the_same_shots():
-    """Projectors on all basis states: their means are shares of the shots, and add up to one."""
-    drawn = sampled_expectations(random_distributions(2, 5), np.eye(4), 7, np.random.default_rng(0))
-    np.testing.assert_allclose(drawn.sum(axis=1), 1.0, rtol=1e-14)
-    np.testing.assert_allclose(drawn * 7, np.round(drawn * 7), atol=1e-12)
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

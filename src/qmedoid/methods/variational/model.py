@@ -1,6 +1,5 @@
 """The variational network with its loss and exact gradient, and the fitted model (algorithms 14, 15 and 17)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Protocol
@@ -16,7 +15,7 @@ from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.part import KeptRows, Part, PartFacts, Scored
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
-from qmedoid.methods.variational.readout import READOUTS, Readout, sampled_expectations
+from qmedoid.methods.variational.readout import READOUTS, Readout
 from qmedoid.schema import RefusedError, Tagged, Values
 
 
@@ -194,16 +193,6 @@ class Network:
         )
         return self.readout.scores(measured, parts.readout)
 
-    def sampled_scores(self, theta: Array, inputs: Real, *, shots: int, rng: np.random.Generator) -> Real:
-        """Class scores from a number of measurements of every row's state."""
-        parts = self.split(theta)
-        states = statevector.states(
-            self._qubit_angles(parts, inputs), parts.rotations, reupload=self.ansatz.reupload
-        ).astype(np.complex128)
-        probabilities = states.real**2 + states.imag**2
-        measured = sampled_expectations(probabilities, self.readout.observables, shots, rng)
-        return self.readout.scores(measured, parts.readout)
-
     def measured_scores(self, theta: Array, inputs: Real, backend: ExpectationFunction) -> Real:
         """Class scores from expectation values of a backend, such as those of `qmedoid.quantum`."""
         parts, observables = self.split(theta), self.readout.observables
@@ -261,8 +250,6 @@ def _shifted(scores: Real, offset: Array | None) -> Real:
 
 # Rows per block: enough to keep the simulator's threads busy, few enough that temporaries stay small.
 _BLOCK_ROWS = 2**16
-# Amplitudes per block where states are kept to be sampled.
-_BLOCK_AMPLITUDES = 2**20
 
 
 @dataclass(frozen=True)
@@ -352,32 +339,18 @@ class VariationalModel(Part):
         if backend is not None:
             scores: Array = self.network.measured_scores(self.theta, self.angle_map.apply(features), backend)
         else:
-            scores = self._by_block(
-                features, _BLOCK_ROWS, lambda a: self.network.scores(self.theta, a, threads=threads)
-            )
+            m = self.network.ansatz.n_inputs
+            if features.ndim != 2 or features.shape[1] != m:
+                raise DataError(f"The circuit takes {m} features. Got a table of shape {features.shape} instead.")
+            scores = np.empty((len(features), self.network.readout.n_classes))
+            for rows in row_slices(features, _BLOCK_ROWS):
+                angles = self.angle_map.apply(features[rows])
+                scores[rows] = self.network.scores(self.theta, angles, threads=threads)
         return scores if offset is None else scores + offset
-
-    def sampled_scores(self, features: Array, *, shots: int, rng: np.random.Generator) -> Array:
-        """Class scores from a number of measurements of every record's circuit."""
-        # The states themselves are held, so the blocks are smaller; rows are drawn in order, whatever their size.
-        step = max(1, _BLOCK_AMPLITUDES >> self.network.ansatz.n_qubits)
-        return self._by_block(
-            features, step, lambda a: self.network.sampled_scores(self.theta, a, shots=shots, rng=rng)
-        )
 
     def encoded(self, features: Array) -> Array:
         """What enters the circuit for every record, λ_j·a_j, shape (n, m)."""
         return self.angle_map.apply(features) * self.parameters.scales
-
-    def _by_block(self, features: npt.NDArray[Any], step: int, scored: Callable[[Array], Real]) -> Array:
-        """Scores of angles, made for some rows at a time."""
-        m = self.network.ansatz.n_inputs
-        if features.ndim != 2 or features.shape[1] != m:
-            raise DataError(f"The circuit takes {m} features. Got a table of shape {features.shape} instead.")
-        scores = np.empty((len(features), self.network.readout.n_classes))
-        for rows in row_slices(features, step):
-            scores[rows] = scored(self.angle_map.apply(features[rows]))
-        return scores
 
 
 def _features(X: Table) -> Array:

@@ -224,17 +224,3 @@ def make_readout(kind: ReadoutKind, n_qubits: int, n_classes: int) -> Readout:
     if kind == "printed":
         kind = "parity" if n_classes == 2 else "direct"
     return READOUTS[kind](n_qubits, n_classes)
-
-
-def sampled_expectations(probabilities: Array, observables: Array, shots: int, rng: np.random.Generator) -> Array:
-    """Means of the observables over a number of measurements of every row's state, shape (n_rows, K).
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_rows, 2**n)
-        Exact probabilities of the basis states.
-    """
-    certain = probabilities / probabilities.sum(axis=1, keepdims=True)
-    counts = rng.multinomial(shots, certain)
-    means: Array = counts @ observables.T / shots
-    return means
