@@ -71,21 +71,16 @@ _ELSEWHERE = {
     "qmedoid fit TABLE --target COLUMN": "train learn build create update",
     "qmedoid score MODEL TABLE -o FILE": "predict predict-proba classify infer apply batch monitor drift",
     "qmedoid fit TABLE --target COLUMN --compare": "compare benchmark baseline baselines",
-    "qmedoid fit TABLE --target COLUMN --alert-rate SHARE": "threshold cutoff budget",
     "qmedoid fit TABLE --target COLUMN --cv 5": "cv cross-validate cross-validation",
     "qmedoid export MODEL --format sql (or js, onnx)": "deploy serve convert onnx sql",
     "qmedoid evaluate MODEL TABLE": "validate eval test metrics accuracy confusion",
     "qmedoid explain MODEL TABLE --row N": "why shap lime interpret reasons",
     "qmedoid importance MODEL": "importances feature-importance features",
-    "qmedoid effect MODEL TABLE --column COLUMN": "pdp partial-dependence plot",
     "qmedoid inspect MODEL": "show info describe card",
     "qmedoid recalibrate MODEL TABLE -o FILE": "calibrate calibration",
     "qmedoid check TABLE --target COLUMN": "profile eda summary lint",
-    "qmedoid stability TABLE --target COLUMN": "bootstrap robustness",
     "qmedoid data list": "datasets dataset download",
-    "qmedoid circuit --help": "quantum qasm qiskit",
     "qmedoid --help": "help",
-    "qmedoid --version": "version",
 }
 _COMMANDS = {name: use for use, names in _ELSEWHERE.items() for name in names.split()}
 """What other programs call a command, and what does it here."""

@@ -288,9 +288,7 @@ def _say_scored(
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
             above = f"probability above {decision.operating.threshold:.4g}"
-            tell(
-                f"Called {printable(decision.classes[1])} are the {options.top:,} highest scores of this table ({above})."
-            )
+            tell(f"Called {printable(decision.classes[1])} are the {options.top:,} highest scores ({above}).")
             if expected is None:
                 tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
             else:
