@@ -35,12 +35,6 @@ def fitted(request, credit_card):
     return request.param(max_passes=0, subset_sizes=(3, 3), random_state=0).fit(X[::5], y[::5]), X
 
 
-def test_the_table_is_the_one_it_should_be(credit_card):
-    X, y = credit_card
-    assert X.shape == (284_807, 29)
-    assert y.sum() == 492
-
-
 def test_every_row_is_decided_as_defined(fitted):
     model, X = fitted
     method = model.model_.parts[0]
@@ -56,9 +50,3 @@ def test_scoring_takes_little_memory_beside_the_table(fitted):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64e6
-
-
-def test_columns_need_no_copy_and_change_no_decision(fitted):
-    model, X = fitted
-    columns = [np.ascontiguousarray(column) for column in X.T]
-    np.testing.assert_array_equal(model.model_.parts[0].labels(columns), model.model_.parts[0].labels(X))

@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_losses import Quadratic, Scripted
+from toy_losses import Quadratic
 
 from qmedoid.optimize.minimizers import Stopping, TrainingState, minimize_adam
 
@@ -42,26 +41,6 @@ def test_adam_is_the_textbooks(seed, eta, longest):
     )  # fmt: skip
     expected = textbook(Quadratic(), start, np.random.default_rng(seed), 25, eta, 0.9, 0.999, longest)
     np.testing.assert_allclose(found[0], expected, rtol=1e-7, atol=1e-9)
-
-
-def test_step_falls_along_a_cosine():
-    """A gradient that never changes makes Adam's step the step size itself."""
-    seen = [np.zeros(2)]
-    minimize_adam(
-        Scripted([1.0] * 8), TrainingState(np.zeros(2), np.random.default_rng(0)), Stopping(8), learning_rate=0.1,
-        on_step=lambda state: seen.append(state.theta.copy()),
-    )  # fmt: skip
-    steps = -np.diff(np.array(seen)[:, 0])
-    np.testing.assert_allclose(steps, [0.05 * (1 + math.cos(math.pi * t / 8)) for t in range(8)], rtol=1e-6)
-    assert steps[0] == pytest.approx(0.1)
-
-
-def test_one_evaluation_a_step_and_the_loss_before_it():
-    objective = Quadratic()
-    found = minimize_adam(objective, TrainingState(np.zeros(3), np.random.default_rng(0)), Stopping(12))
-    assert len(objective.asked) == objective.draws == len(found[1]) == 12
-    again = [Quadratic().value(theta, batch) for theta, batch in objective.asked]
-    np.testing.assert_array_equal(found[1], again)
 
 
 def test_adam_finds_the_minimum_of_a_quadratic():

@@ -80,15 +80,6 @@ def test_training_stopped_while_it_averages_keeps_the_average_so_far(minimize):
     np.testing.assert_allclose(found[0], path[20:30].mean(axis=0), rtol=1e-12)
 
 
-@BOTH
-@pytest.mark.parametrize("average", [0.3, 0.0])
-def test_stop_at_the_last_step_is_the_end(minimize, average):
-    asked, _ = followed(minimize, Stopping(15, average=average), stop_at=15)
-    left, _ = followed(minimize, Stopping(15, average=average))
-    assert asked[2] == left[2] == "steps"
-    np.testing.assert_array_equal(asked[0], left[0])
-
-
 def test_patience_before_the_average_begins_keeps_the_best():
     losses = [1.0, 0.5, 0.6, 0.7, 0.7]
     found, path = followed(minimize_adam, Stopping(100, patience=3), objective=Scripted([*losses, 0.0]))
@@ -123,20 +114,6 @@ def test_training_goes_on_bit_for_bit_from_any_step(minimize, patience, average)
         assert again[0].tobytes() == whole[0].tobytes()
         assert again[1].tobytes() == whole[1].tobytes()
         assert again[2] == whole[2]
-
-
-def test_restored_state_is_its_own():
-    state = TrainingState(START, np.random.default_rng(5))
-    kept = state.as_dict()
-    minimize_adam(Quadratic(), TrainingState.restore(kept), Stopping(5))
-    assert kept == state.as_dict()
-    assert state.step == 0
-
-
-def test_start_is_left_as_it_was():
-    start = START.copy()
-    minimize_spsa(Quadratic(), TrainingState(start, np.random.default_rng(0)), Stopping(5))
-    np.testing.assert_array_equal(start, START)
 
 
 @pytest.mark.parametrize("name", ["moments", "average", "best_theta", "losses"])

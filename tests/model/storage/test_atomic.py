@@ -236,26 +236,3 @@ def test_kill_at_random_moments_leaves_a_complete_file(target):
     with atomic_file(target) as out:
         out.write(b"new")
     assert names(target.parent) == ["out.csv"]
-
-
-def test_concurrent_writers_of_one_target_leave_one_complete_file(target):
-    errors = []
-
-    def write(letter):
-        try:
-            for _ in range(30):
-                with atomic_file(target) as out:
-                    out.write(letter * 5000)
-        except BaseException as error:
-            errors.append(error)
-
-    target.write_bytes(b"o" * 5000)
-    writers = [threading.Thread(target=write, args=(letter,)) for letter in (b"a", b"b", b"c", b"d")]
-    for writer in writers:
-        writer.start()
-    while any(writer.is_alive() for writer in writers):
-        assert (content := target.read_bytes()) == content[:1] * 5000  # nor does a reader see half a file
-    assert not errors
-    assert names(target.parent) == ["out.csv"]
-    content = target.read_bytes()
-    assert content == content[:1] * 5000
