@@ -82,21 +82,6 @@ class TrainingSummary:
     curve: HeldOutCurve | None = None
     rows_per_day: Annotated[float | None, Values(above=0, most="n_rows")] = None
 
-    @classmethod
-    def of_numbers(cls, n_rows: int, missing: Codes, curve: HeldOutCurve | None = None) -> "TrainingSummary":
-        """The summary of columns of numbers, which have no levels."""
-        return cls(n_rows, missing, (np.zeros(0, dtype=np.intp),) * len(missing), curve)
-
-    @property
-    def missing_shares(self) -> Array:
-        """Share of the rows in which each column is missing, shape (columns,)."""
-        return self.missing / max(self.n_rows, 1)
-
-    @property
-    def level_shares(self) -> tuple[Array, ...]:
-        """For each column the share of the rows of each of its levels."""
-        return tuple(counts / max(self.n_rows, 1) for counts in self.levels)
-
 
 @dataclass(frozen=True, eq=False)
 class SeenRows:

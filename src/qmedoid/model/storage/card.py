@@ -136,15 +136,16 @@ def _columns(model: Model) -> str:
 
 def encoding_text(column: Column, encoding: Encoding) -> str:
     """What a column becomes, in words."""
+    missing = f", {' and '.join(column.missing_values)} read as missing" if column.missing_values else ""
     if isinstance(encoding, Levels):
         levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
         count = len(encoding.outputs)
-        return f"{count} number{'s' * (count > 1)} from {levels}{column.missing_note}"
+        return f"{count} number{'s' * (count > 1)} from {levels}{missing}"
     plain = "0 or 1" if column.kind == "boolean" else "the number itself"
     what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else plain
     what += f", written like {column.spelling}" if column.spelling else ""
     what += ", and whether it is missing" if encoding.indicator else ""
-    return what + column.missing_note
+    return what + missing
 
 
 def _importances(model: Model) -> list[str]:
