@@ -150,7 +150,7 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ) -> Model:
         """The model of a table of numbers, with the row numbers of the table that was given."""
         columns = number_columns(self) or NumberColumns.unfilled(column_names(self))
-        part, no_levels = medoid_part(parts), (np.zeros(0, dtype=np.intp),) * len(columns.contract.columns)
+        part = medoid_part(parts)
         model = Model(
             contract=columns.contract,
             encodings=columns.encodings,
@@ -159,7 +159,7 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             records=None if part is None else columns.records(data.X[part.rows.numbers]),
             parameters=plain_parameters(self),
             novelty=fit_novelty(data.X, columns.encodings, part),
-            training=TrainingSummary(len(data.codes), columns.n_missing, no_levels, curve),
+            training=TrainingSummary(len(data.codes), columns.n_missing, curve),
             **fitted,
         )
         return data.as_given(replace(model, importances=training_importances(model, data.X, held_out)))

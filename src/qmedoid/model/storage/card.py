@@ -189,8 +189,8 @@ def _kept(model: Model, raw_rows: bool) -> list[str]:
         )
     if model.training is not None:
         texts.append(
-            f"The model keeps counts of its {model.training.n_rows:,} training rows: of each level and of missing "
-            "cells of every column, true and false positives by threshold, rows per day."
+            f"The model keeps counts of its {model.training.n_rows:,} training rows: missing cells of every "
+            "column, true and false positives by threshold, rows per day."
         )
     if model.novelty is not None:
         texts.append(
