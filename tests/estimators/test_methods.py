@@ -71,15 +71,6 @@ def test_what_was_asked_for_is_fitted(method, first):
     assert found.estimator_ is not method
 
 
-def test_word_is_the_settings_by_default():
-    by_word, by_settings, by_default = (
-        MedoidClassifier(random_state=0, **changes).fit(X2[::2], Y2[::2]).predict_proba(X2)
-        for changes in ({"method": "evidence"}, {"method": EvidenceClassifier()}, {})
-    )
-    np.testing.assert_array_equal(by_word, by_settings)
-    np.testing.assert_array_equal(by_word, by_default)
-
-
 # --- evidence -------------------------------------------------------------------------------------------------------
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from qmedoid import MedoidClassifier, RareEventClassifier, VariationalClassifier, load
-from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid import MedoidClassifier, RareEventClassifier, VariationalClassifier
 from qmedoid.methods.rare.part import RarePart
 
 SMALL = {"n_common": 60, "n_hard": 30, "random_state": 0}
@@ -44,26 +43,6 @@ def test_scores_are_the_weighted_sum_of_prototypes_and_comparisons(fitted):
     wanted = model.weights[0] * rare + model.weights[1] * trees - model.biases
     np.testing.assert_allclose(model.score(X).scores, wanted, atol=1e-12)
     assert model.parts[0].rare_class == alone.model_.parts[0].rare_class == int(y.mean() < 0.5)
-
-
-def test_contributions_add_up_to_the_scores(fitted):
-    X, y, classifier = fitted
-    model = classifier.model_
-    for row in np.concatenate([X[y == model.parts[0].rare_class][:4], X[:4]]):
-        measured = model.score(row[None], channels=True)
-        winner, other = (int(place) for place in np.argsort(measured.scores[0]))
-        parts = model.contributions(row[None], winner, other)
-        margin = measured.scores[0, other] - measured.scores[0, winner]
-        assert parts.columns.sum() + sum(parts.terms.values()) == pytest.approx(margin, abs=1e-9)
-
-
-def test_saved_loaded_and_measured_models_say_the_same(fitted, tmp_path):
-    X, _, classifier = fitted
-    classifier.save(tmp_path / "rare.qmedoid")
-    loaded = load(tmp_path / "rare.qmedoid")
-    np.testing.assert_array_equal(loaded.predict_proba(X[:50]), classifier.predict_proba(X[:50]))
-    by_circuits = classifier.measured_by(compact_swap_test)
-    np.testing.assert_allclose(by_circuits.predict_proba(X[:20]), classifier.predict_proba(X[:20]), atol=1e-6)
 
 
 def test_the_order_of_the_columns_changes_nothing(fitted):

@@ -88,17 +88,6 @@ def test_contract_and_parameters_say_what_was_fitted(fitted):
     assert set(parameters) - {"estimator"} == set(named.get_params(deep=False)) - {"checkpoint"}
 
 
-def test_medoids_are_kept_as_rows(fitted):
-    for estimator, X in fitted:
-        model = estimator.model_
-        if model.medoids is None:
-            assert model.records is None
-            continue
-        rows = np.asarray(X)
-        stored = np.array([[record[name] for name in model.contract.names] for record in model.records])
-        np.testing.assert_array_equal(stored, rows[model.medoids.numbers])
-
-
 def test_rows_can_be_left_out(fitted, tmp_path):
     for number, (estimator, _) in enumerate(fitted):
         estimator.save(tmp_path / str(number), raw_rows=False)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from qmedoid import MedoidClassifier
-from qmedoid.tables.text_kinds import moments_of_text, rows_per_day
+from qmedoid.tables.text_kinds import rows_per_day
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,6 @@ def test_rows_per_day_are_counted_from_dates_times_and_texts():
     for column in (
         pa.array(days),
         pa.array(times),
-        moments_of_text(pa.array([str(day) for day in days]), "when", None),
     ):
         assert rows_per_day(column) == 1.5
     for column in (pa.array([1, 2, 2]), pa.array([1.5, 2.0]), pa.array([datetime.time(1, 2)])):

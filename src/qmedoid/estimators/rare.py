@@ -42,16 +42,10 @@ class RareEventClassifier(MethodClassifier):
         Number of further common prototypes, those most like the rare class; 0 for none.
     n_folds : int, default=3
         Folds of the out-of-fold scores that calibrate and set thresholds: in each, everything is fitted anew.
-    class_weight : mapping, "balanced" or None, default=None
-    calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
-        How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
-    operating_point : float, str, dict or None, default=None
     cv : int, splitter, iterable or None, default=None
         Other folds in place of `n_folds`.
-    refit : bool, default=True
-        Whether the final model is fitted on all rows; False keeps that of the only split of `cv`.
-    random_state : int, RandomState or None, default=None
-        Seed of prototypes and folds.
+    class_weight, calibration, operating_point, refit, random_state
+        As of `EvidenceClassifier`.
 
     Attributes
     ----------

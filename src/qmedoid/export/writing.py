@@ -81,26 +81,20 @@ def export_model(
         raise ParameterError(
             f"The {next(iter(given))!r} parameter belongs to the format 'sql'. Got {format!r} instead."
         )
-    if not force:
-        _check_replaceable(Path(path))
-    module, _, name = _WRITERS[format].partition(":")
-    content: bytes = getattr(import_module(module), name)(model, sha256, **given)
-    with atomic_file(path) as file:
-        file.write(content)
-    return Export(Path(path), format, given.get("dialect"), len(content))  # type: ignore[arg-type]
-
-
-def _check_replaceable(path: Path) -> None:
-    """Raise where a file is there that no export wrote."""
+    path, start = Path(path), b""
     try:
-        if not path.is_file():
-            return
-        with path.open("rb") as file:
-            start = file.read(64)
+        if path.is_file() and not force:
+            with path.open("rb") as file:
+                start = file.read(64)
     except OSError as error:
         raise cannot_write(path, error) from error
     if start and not start.startswith(_STARTS):
         raise would_be_lost(path)
+    module, _, name = _WRITERS[format].partition(":")
+    content: bytes = getattr(import_module(module), name)(model, sha256, **given)
+    with atomic_file(path) as file:
+        file.write(content)
+    return Export(path, format, given.get("dialect"), len(content))  # type: ignore[arg-type]
 
 
 def check_exported(model: Model) -> None:

@@ -78,13 +78,8 @@ def fit_class_curve(
 def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0, row_weights: Array | None = None) -> Array:
     """Class probabilities to fit to, shape (n, C): 1 − d for the class of a row, d shared evenly by the others.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-    share : float
-        Draws per row. d is a quarter of a draw over the N draws of the class, and at most that of one draw.
-    row_weights : ndarray of shape (n,), optional
-        Of unequal rows N is the effective number, (Σu)² / Σu².
+    d is a quarter of a draw over the N draws of the class, and at most that of one draw; `share` is draws per row. Of
+    unequal rows N is the effective number, (Σu)² / Σu².
     """
     draws = share * np.bincount(codes, minlength=n_classes)
     if row_weights is not None:
@@ -105,13 +100,7 @@ def _summed(cells: Codes, weights: Array, shape: tuple[int, ...]) -> Array:
 class CurveRows:
     """Rows that the heights of a curve are fitted to, with the weights of its K knots in the interpolation.
 
-    Parameters
-    ----------
-    scores, targets : ndarray of shape (n, C)
-    curved : slice
-        The B classes whose scores the curve is added to.
-    knots : ndarray of shape (K,)
-    row_weights : ndarray of shape (n,), optional
+    From scores and targets (n, C), the B classes whose scores the curve is added to, and the knots (K,).
     """
 
     def __init__(
@@ -244,17 +233,8 @@ def fit_calibration(
 ) -> Calibration:
     """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a curve and its bounds.
 
-    Parameters
-    ----------
-    fused : ndarray of shape (n, C)
-        Out-of-fold dissimilarities.
-    codes : ndarray of shape (n,)
-        Their classes.
-    kind : {"curve", "logistic", "temperature"}
-    groups : ndarray of shape (n,), optional
-        Rows of one group count as one draw, where it matters how many there are.
-    row_weights : ndarray of shape (n,), optional
-        What every row counts in the likelihood, 1 in the mean.
+    From out-of-fold dissimilarities (n, C) and the classes of their rows. Rows of one group count as one draw, where it
+    matters how many there are; `row_weights` say what every row counts in the likelihood, 1 in the mean.
     """
     share, n_classes = draws_per_row(groups), fused.shape[1]
     if kind != "curve":
@@ -288,7 +268,10 @@ def _straight(
     n, n_classes = fused.shape
     priors = (share * np.bincount(codes, row_weights, n_classes) + 0.5) / (share * n + 0.5 * n_classes)
     prior_biases = np.log(priors / priors.max()) if biased else np.zeros(n_classes)
-    unit = _typical_spread(fused)
+    # The median spread of a row's scores, over rows whose scores differ at all: in this unit β is of the order of 1.
+    spread = np.ptp(fused, axis=1)
+    differing = spread[spread > 1e-12]
+    unit = max(float(np.median(differing)), 1e-6) if len(differing) else 1.0
     # One bias is redundant: the last class keeps its prior.
     n_biases = n_classes - 1 if biased else 0
     found = softmax_weights(
@@ -317,17 +300,6 @@ def _bounded(curve: Curve, scores: Array) -> Curve:
     return knots, heights
 
 
-def _typical_spread(fused: Array) -> float:
-    """The median spread of a row's scores, the unit in which β is of the order of 1.
-
-    From the nearest class to the farthest, over rows whose scores differ at all: where two classes have the same
-    medoid, the two smallest scores say nothing.
-    """
-    spread = fused.max(axis=1) - fused.min(axis=1)
-    differing = spread[spread > 1e-12]
-    return max(float(np.median(differing)), 1e-6) if len(differing) else 1.0
-
-
 # Imagined rows that pull the weights to equal shares and the biases to 0.
 _SHARES_PULL = 4.0
 # Scores whose weight is below this are dropped, and so are those that add no more than this to the log-likelihood:
@@ -354,15 +326,8 @@ def fit_sum(
 ) -> FittedSum:
     """Weights of dissimilarities of the highest likelihood; scores that add nothing to it are dropped one by one.
 
-    Parameters
-    ----------
-    scores : sequence of J ndarrays of shape (n, C)
-        Out-of-fold dissimilarities.
-    codes : ndarray of shape (n,)
-    groups : ndarray of shape (n,), optional
-        Rows of one group count as one draw.
-    row_weights : ndarray of shape (n,), optional
-        What every row counts in the likelihood, 1 in the mean.
+    From J out-of-fold dissimilarities (n, C) and the classes of their rows. Rows of one group count as one draw;
+    `row_weights` say what every row counts in the likelihood, 1 in the mean.
     """
     share, kept = draws_per_row(groups), list(range(len(scores)))
     found, biases, loss = _likeliest(scores, codes, share, row_weights)

@@ -11,70 +11,36 @@ from qmedoid.kernels.ties import stable_order
 
 
 class RowContribution(NamedTuple):
-    """Contribution of the distance to one training row.
+    """Contribution of the distance to one training row."""
 
-    Attributes
-    ----------
-    row, code : int
-        Its training row, and its class.
-    distance : float
-        To it, over the columns of the group.
-    contribution : float
-    """
-
-    row: int
+    row: int  # training row
     code: int
-    distance: float
+    distance: float  # to it, over the columns of the group
     contribution: float
 
 
 @dataclass(frozen=True)
 class GroupContribution:
-    """Contribution of a group of columns.
-
-    Attributes
-    ----------
-    columns : tuple of int
-    contribution : float
-        Above 0 is for the class that won.
-    name : str or None
-        What is looked at in these columns, where they have several contributions.
-    records : tuple of RowContribution
-        The contribution by medoid, where there are several.
-    value : float or None
-        Of the group's feature, where the group has one.
-    medoid_values : mapping of int to float
-        Of the same feature in the medoids, by class code.
-    """
+    """Contribution of a group of columns."""
 
     columns: tuple[int, ...]
-    contribution: float
-    name: str | None = None
-    records: tuple[RowContribution, ...] = ()
-    value: float | None = None
+    contribution: float  # above 0 is for the class that won
+    name: str | None = None  # what is looked at in these columns, where they have several contributions
+    records: tuple[RowContribution, ...] = ()  # the contribution by medoid, where there are several
+    value: float | None = None  # of the group's feature, where the group has one
+    # Of the same feature in the medoids, by class code.
     medoid_values: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """Contributions that add up to the difference of two dissimilarities, in two ways.
+    """Contributions that add up to the difference of two dissimilarities, in two ways."""
 
-    Attributes
-    ----------
-    columns : ndarray of shape (M,)
-        What each encoded column adds; with `terms` they add up to the difference.
-    groups : tuple of GroupContribution
-        The same, group of columns by group of columns: they add up to what `columns` add up to.
-    terms : mapping of str to float
-        What belongs to no column, by name.
-    neighbors : tuple of RowContribution
-        The neighbors that the term ``"neighbors"`` is the sum of.
-    """
-
-    columns: Array
+    columns: Array  # what each encoded column adds; with `terms` they add up to the difference, (M,)
+    # The same, group of columns by group of columns: they add up to what `columns` add up to.
     groups: tuple[GroupContribution, ...]
-    terms: Mapping[str, float]
-    neighbors: tuple[RowContribution, ...] = ()
+    terms: Mapping[str, float]  # what belongs to no column, by name
+    neighbors: tuple[RowContribution, ...] = ()  # the neighbors that the term ``"neighbors"`` is the sum of
 
     def times(self, factor: float) -> "Contributions":
         """All contributions in another unit."""

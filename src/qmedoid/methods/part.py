@@ -193,12 +193,6 @@ CLOSED_FORM = Backends()
 """Nothing is measured."""
 
 
-def score_part(part: Part, X: Table, backends: Backends, *, channels: bool, threads: int | None) -> Scored:
-    """Score records by a part, in closed form or by the backend that measures it."""
-    backend = getattr(backends, part.backend)
-    return part.score(X, channels=channels, threads=threads) if backend is None else part.score_measured(X, backend)
-
-
 def medoid_part(parts: Sequence[Part]) -> Part | None:
     """The first part that has medoids."""
     return next((part for part in parts if part.rows.points is not None), None)
@@ -223,7 +217,10 @@ def score_sum(
     for part, weight in zip(parts, weights.tolist(), strict=True):
         if weight > 0 or part is base:
             how = backends if weight > 0 or reads_features else CLOSED_FORM
-            scored = score_part(part, X, how, channels=channels and part is base, threads=threads)
+            if (backend := getattr(how, part.backend)) is None:
+                scored = part.score(X, channels=channels and part is base, threads=threads)
+            else:
+                scored = part.score_measured(X, backend)
             total = total + weight * scored.scores
             found = scored if part is base else found
     return found._replace(scores=total)
@@ -278,18 +275,10 @@ class Calibration:
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Out-of-fold predictions.
+    """Out-of-fold predictions."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, C)
-        NaN for rows that are in no test fold.
-    fold : ndarray of shape (n,)
-        Test fold of every row, −1 where there is none.
-    """
-
-    scores: Array
-    fold: Codes
+    scores: Array  # NaN for rows that are in no test fold, (n, C)
+    fold: Codes  # test fold of every row, −1 where there is none, (n,)
 
     @property
     def judged(self) -> Codes:
@@ -338,16 +327,7 @@ class FittedParts(NamedTuple):
 
 
 def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
-    """Raise for the first value that is NaN, infinite or beyond `LARGEST` in a column that the model reads.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, M)
-    used : ndarray
-        Columns that the model reads.
-    rows : sequence of n int
-        Which rows of the table these are.
-    """
+    """Raise for the first value that is NaN, infinite or beyond `LARGEST` in a used column, by the row numbers."""
     # Most blocks are good, which their extremes show: a NaN makes both NaN.
     if values.max(initial=0.0) <= LARGEST and values.min(initial=0.0) >= -LARGEST:
         return
@@ -361,15 +341,10 @@ def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
 
 
 def refuse_overflow(*results: npt.ArrayLike) -> None:
-    """Raise where a result of a model is NaN or infinite.
+    """Raise a `ModelError` where a result of a model is NaN or infinite.
 
     Records are within bounds, so the numbers of the model are to blame: a saved model may hold any finite ones, and
     their products may leave the range of double precision.
-
-    Raises
-    ------
-    ModelError
-        A result is not a finite number.
     """
     for result in results:
         if not np.isfinite(result).all():

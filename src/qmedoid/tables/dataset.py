@@ -166,7 +166,7 @@ class Dataset:
         if settings.weights is not None and like is None:
             weights = _weights_in(table, settings.weights, rows)
         if settings.times is not None and like is None:
-            times = _times_in(table, settings.times, settings.date_order)
+            times = _times_in(table, settings.times)
         kinds = settings.infer(table) if like is None else like.kinds
         table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
         return cls(
@@ -308,8 +308,8 @@ def check_group_type(name: str, kind: pa.DataType) -> None:
         raise DataError(f"The group column {name!r} is of type {of_type}. Give a column of names or whole numbers.")
 
 
-def _times_in(table: pa.Table, name: str, date_order: DateOrder | None) -> pa.ChunkedArray:
-    """A time column, texts of dates as moments."""
+def _times_in(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """A time column, texts of ISO dates as moments."""
     column = table[name]
     if column.null_count:
         raise DataError(f"The time column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
@@ -319,9 +319,13 @@ def _times_in(table: pa.Table, name: str, date_order: DateOrder | None) -> pa.Ch
         raise DataError(f"The time column {name!r} is of type {of_type}. Give a column of dates, times or numbers.")
     if kind != "category":
         return column
-    from qmedoid.tables.text_kinds import moments_of_text
-
-    return moments_of_text(column, name, date_order)
+    moments = cells.read(column, "date").values
+    if np.isnat(moments).any():
+        raise DataError(
+            f"The time column {name!r} holds texts, such as {column[0].as_py()!r}. Write times as ISO dates "
+            "(2024-01-31, or 2024-01-31 12:00:00) or as numbers."
+        )
+    return pa.chunked_array([pa.array(moments)])
 
 
 def _weights_in(table: pa.Table, name: str, rows: Codes) -> Array:

@@ -160,21 +160,6 @@ def shows_points(text: pa.Array) -> bool:
     return bool(pc.any(pc.and_(pointed, pc.invert(grouped))).as_py())
 
 
-def described(spelling: str) -> str:
-    """How numbers of a spelling are written, in words."""
-    form, unit = split_spelling(spelling)
-    group, point, is_shown = _signs(form)
-    words = [("a decimal comma" if point == "," else "a decimal point") if is_shown else "no decimals"]
-    if group:
-        names = {",": "commas", ".": "points", " ": "blanks", "'": "apostrophes"}
-        words.append(f"{names[group]} between thousands")
-    if unit == "%":
-        words.append("a percent sign (20% is 0.2)")
-    elif unit:
-        words.append(f"the unit {unit}")
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 _FORMS = ("1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5", "1'234,5")
 
 

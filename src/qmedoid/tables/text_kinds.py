@@ -15,7 +15,6 @@ from qmedoid.tables.arrow import DECIMAL
 from qmedoid.tables.dates import find_dates
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.numbers import (
-    described,
     find_spelling,
     look_like_numbers,
     may_be_thousands,
@@ -137,10 +136,7 @@ def _as_number(name: str, text: pa.Array, spelling: str) -> TextRead:
         return TextRead("category")
     # The longest of the first cells shows most of the spelling.
     place = max(usable[:100].tolist(), key=lambda row: len(text[row].as_py()))
-    note = (
-        f"column {name!r} is read as numbers with {described(spelling)}: {text[place].as_py()!r} is "
-        f"{read.values[place]:.15g}"
-    )
+    note = f"column {name!r} is read as numbers: {text[place].as_py()!r} is {read.values[place]:.15g}"
     return TextRead("number", spelling, read, note)
 
 
@@ -163,19 +159,6 @@ def _spelt_dates(name: str, text: pa.Array, date_order: DateOrder | None) -> Tex
         words = "the day first" if found.spelling[0] == "d" else "the month first"
         note = f"column {name!r} is read as dates with {words}, as in {text.drop_null()[0].as_py()!r}"
     return TextRead("date", found.spelling, cells.read(text, "date", found.spelling), note)
-
-
-def moments_of_text(column: pa.ChunkedArray, name: str, date_order: DateOrder | None) -> pa.ChunkedArray:
-    """Texts of dates as timestamps; a `DataError` where a cell is no date, or day and month may be swapped."""
-    text = cells.texts(column)
-    found = read_text(name, text, None, date_order) if text.null_count < len(text) else None
-    if found is None or found.kind != "date" or found.read is None or text.null_count:
-        why = f" ({found.note.rpartition(': ')[2]})" if found is not None and found.note else ""
-        raise DataError(
-            f"The time column {name!r} holds texts, such as {column[0].as_py()!r}{why}. Write times as ISO dates "
-            "(2024-01-31, or 2024-01-31 12:00:00) or as numbers."
-        )
-    return pa.chunked_array([pa.array(found.read.values)])
 
 
 def rows_per_day(column: pa.ChunkedArray) -> float | None:

@@ -13,7 +13,6 @@ from qiskit.circuit import Gate, Parameter, ParameterVector
 from qiskit.circuit.library import get_standard_gate_name_mapping
 from qiskit.primitives import StatevectorSampler
 from qiskit.quantum_info import Statevector, SuperOp
-from qiskit.transpiler import generate_preset_pass_manager
 from qiskit_aer import AerSimulator
 from qiskit_aer.noise import NoiseModel, QuantumError, depolarizing_error, pauli_error
 from qiskit_ibm_runtime.fake_provider import FakeSherbrooke, FakeTorino
@@ -136,29 +135,6 @@ def test_distributions_are_those_of_aers_density_matrix(backend, n, rewrite, tol
     assert clbits == tuple(range(n))
     np.testing.assert_allclose(probabilities, expected, rtol=0, atol=tolerance)
     assert np.abs(probabilities - by_aer(circuit, values, None)).max() > 1e-3, "noise matters here"
-
-
-def test_packed_circuit_has_the_distributions_of_its_single_tests(backend):
-    n = 100
-    angles = ParameterVector("angles", n)
-    packed = QuantumCircuit(n)
-    for qubit, angle in enumerate(angles):
-        packed.ry(angle, qubit)
-        packed.h(qubit)
-    packed.measure_all()
-    packed = generate_preset_pass_manager(1, backend, initial_layout=range(n), seed_transpiler=1).run(packed)
-    values = np.random.default_rng(3).uniform(0, np.pi, (5, n))
-    sampler = BlockSampler(backend, seed=0)
-    blocks = sampler.block_probabilities(packed, values)
-    assert [clbits for clbits, _ in blocks] == [(qubit,) for qubit in range(n)]
-    for qubit in (0, 41, 99):
-        one = QuantumCircuit(backend.num_qubits, 1)
-        one.ry(Parameter("angle"), qubit)
-        one.h(qubit)
-        one.measure(qubit, 0)
-        one = generate_preset_pass_manager(1, backend, initial_layout=range(backend.num_qubits)).run(one)
-        ((_, alone),) = sampler.block_probabilities(one, values[:, [qubit]])
-        np.testing.assert_allclose(blocks[qubit][1], alone, rtol=0, atol=1e-15)
 
 
 def standard_rotations():
@@ -334,17 +310,6 @@ def test_seed_decides_and_goes_on_from_job_to_job():
     # Read in the other order: a job's shots do not depend on when it is run.
     assert np.array_equal(second, shots_of(jobs[1]))
     assert np.array_equal(first, shots_of(jobs[0]))
-
-
-def test_rows_of_parameters_do_not_depend_on_each_other():
-    values = np.random.default_rng(0).normal(size=(1000, 3))
-    sampler = BlockSampler(some_noise(), seed=0)
-    for (_, together), (_, alone) in zip(
-        sampler.block_probabilities(three_blocks(), values),
-        sampler.block_probabilities(three_blocks(), values[[17]]),
-        strict=True,
-    ):
-        np.testing.assert_allclose(together[[17]], alone, rtol=0, atol=1e-15)
 
 
 def test_barriers_join_nothing_and_what_is_not_measured_is_left_out():

@@ -7,7 +7,7 @@ wrong with the cell, empty where nothing is. So no text is written twice.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def _date(stages: Stages, column: Column, encoding: Dates) -> Reading:
     held = _is_held(dialect, column, moment)
     is_there = f"NOT {held}" if held else f"{moment} IS NOT NULL"
     outputs = [
-        _filled(dialect, _PARTS[part](dialect, moment), is_there, fill)
+        _filled(dialect, _part(dialect, part, moment), is_there, fill)
         for part, fill in zip(encoding.parts, encoding.fills.tolist(), strict=True)
     ]
     missing = "''" if column.missing else "'missing'"
@@ -226,37 +226,22 @@ def _of_day(moment: str) -> str:
     return f"((({moment}%{_DAY})+{_DAY})%{_DAY})"
 
 
-def _days(dialect: SqlDialect, moment: str) -> str:
-    return f"CAST({moment} AS {dialect.double})/{dialect.number(_DAY)}"
-
-
-def _hour(dialect: SqlDialect, moment: str) -> str:
-    return f"CAST({_of_day(moment)} AS {dialect.double})/{dialect.number(_HOUR)}"
-
-
-def _weekday(dialect: SqlDialect, moment: str) -> str:
-    """From Monday = 0: the first day of 1970 was a Thursday."""
-    divided = "//" if dialect.name == "duckdb" else "/"
-    whole = f"(({moment}-{_of_day(moment)}){divided}{_DAY})"
-    return f"CAST((({whole}+3)%7+7)%7 AS {dialect.double})"
-
-
-def _month(dialect: SqlDialect, moment: str) -> str:
+def _part(dialect: SqlDialect, part: DatePart, moment: str) -> str:
+    """A part of a date; days of the week count from Monday, and the first day of 1970 was a Thursday."""
+    double, of_day = dialect.double, _of_day(moment)
+    if part == "days":
+        return f"CAST({moment} AS {double})/{dialect.number(_DAY)}"
+    if part == "hour":
+        return f"CAST({of_day} AS {double})/{dialect.number(_HOUR)}"
+    if part == "weekday":
+        whole = f"(({moment}-{of_day}){'//' if dialect.name == 'duckdb' else '/'}{_DAY})"
+        return f"CAST((({whole}+3)%7+7)%7 AS {double})"
     if dialect.name == "duckdb":
         return f"CAST(MONTH(MAKE_TIMESTAMP({moment})) AS DOUBLE)"
     if dialect.name == "sqlite":
-        seconds = f"({moment}-{_of_day(moment)})/{_SECOND}"
-        return f"CAST(STRFTIME('%m',{seconds},'unixepoch') AS REAL)"
-    start = f"(TIMESTAMP '1970-01-01'+({moment}-{_of_day(moment)})/{_DAY}*INTERVAL '1 day')"
+        return f"CAST(STRFTIME('%m',({moment}-{of_day})/{_SECOND},'unixepoch') AS REAL)"
+    start = f"(TIMESTAMP '1970-01-01'+({moment}-{of_day})/{_DAY}*INTERVAL '1 day')"
     return f"CAST(EXTRACT(MONTH FROM {start}) AS double precision)"
-
-
-_PARTS: dict[DatePart, Callable[[SqlDialect, str], str]] = {
-    "days": _days,
-    "hour": _hour,
-    "weekday": _weekday,
-    "month": _month,
-}
 
 
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d*)?")
@@ -270,10 +255,16 @@ def _levels(stages: Stages, column: Column, encoding: Levels) -> Reading:
     # Where two levels share a spelling, neither is meant by it.
     spellings = {one: code for code, one in enumerate(spelt) if counts[one] == 1}
     spellings |= {_spelt(value): count for value in column.missing_values}
-    text = _text_of(dialect, column)
+    text, cell = _text_of(dialect, column), _cell_of(dialect, column)
+    # A number that is NaN is a missing cell.
     if dialect.name == "sqlite":  # a cast leaves the collation of the column
         text += "||''"
-    text = stages.add("t", _without_nan(dialect, column, text))
+    elif dialect.name == "duckdb":
+        text = f"CASE WHEN TYPEOF({cell}) IN ('DOUBLE','FLOAT') AND {text}='nan' THEN NULL ELSE {text} END"
+    else:
+        kind = f"CAST(PG_TYPEOF({cell}) AS text) IN ('double precision','real')"
+        text = f"CASE WHEN {kind} AND {text}='NaN' THEN NULL ELSE {text} END"
+    text = stages.add("t", text)
     yield None
     trimmed = stages.add("w", dialect.trimmed(text))
     yield None
@@ -343,14 +334,3 @@ def _without_zeros(dialect: SqlDialect, text: str) -> str:
         is_number = f"REGEXP_MATCHES({text},{pattern})" if dialect.name == "duckdb" else f"{text} ~ {pattern}"
     shorter = f"RTRIM(RTRIM({text},'0'),'.')"
     return f"CASE WHEN {is_number} THEN CASE {shorter} WHEN '-0' THEN '0' ELSE {shorter} END ELSE {text} END"
-
-
-def _without_nan(dialect: SqlDialect, column: Column, text: str) -> str:
-    """A text, NULL where the cell is a number that is NaN."""
-    cell = _cell_of(dialect, column)
-    if dialect.name == "duckdb":
-        return f"CASE WHEN TYPEOF({cell}) IN ('DOUBLE','FLOAT') AND {text}='nan' THEN NULL ELSE {text} END"
-    if dialect.name == "postgres":
-        kind = f"CAST(PG_TYPEOF({cell}) AS text) IN ('double precision','real')"
-        return f"CASE WHEN {kind} AND {text}='NaN' THEN NULL ELSE {text} END"
-    return text

@@ -92,23 +92,13 @@ of each node the mean of what its training rows are given, then what the leaves 
 
 
 class Grown(NamedTuple):
-    """Boosted trees over ranks.
+    """Boosted trees over ranks."""
 
-    Attributes
-    ----------
-    start : ndarray of shape (K,)
-        Outputs before the first iteration.
-    losses : ndarray
-        Of held-out rows before the first and after every iteration; without such rows they say nothing.
-    outputs : callable
-        Outputs of rows by their ranks, shape (n, K), after all or after so many of the iterations.
-    full_trees : callable
-        The trees; thresholds are the values with their ranks, by all values of each column.
-    """
-
-    start: Array
-    losses: Array
+    start: Array  # outputs before the first iteration, (K,)
+    losses: Array  # of held-out rows before the first and after every iteration; without such rows they say nothing
+    # Outputs of rows by their ranks, shape (n, K), after all or after so many of the iterations.
     outputs: Callable[[Array, int | None], Array]
+    # The trees; thresholds are the values with their ranks, by all values of each column.
     full_trees: Callable[[Sequence[Array]], FullTrees]
 
     @property

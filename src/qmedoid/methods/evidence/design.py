@@ -33,38 +33,22 @@ MAX_KNOTS = 256
 
 @dataclass(frozen=True)
 class EvidenceSettings:
-    """Settings of an evidence model.
+    """Settings of an evidence model."""
 
-    Attributes
-    ----------
-    n_medoids : int
-        Medoids at most, but at least one per class.
-    grows : bool
-        Whether there may be twice as many medoids from 2,000 rows on.
-    n_pairs, n_triples : int
-        Groups of two and of three columns in each bag.
-    n_bags : int
-        Models that are averaged, each with its part of the medoids and its groups. Fewer where a class would have less
-        than four medoids in a bag.
-    n_terms : int
-        Terms aimed at, all bags together: the more columns, the fewer medoids each group is given.
-    multinomial : bool
-        Whether weights of three or more classes are refitted by multinomial regression where that makes out-of-fold
-        rows likelier; else they remain those of the ridge.
-    max_rows : int
-        Maximum number of rows that the evidence is fitted on, a stratified sample of a longer table.
-    n_neighbors : int
-        Maximum number of extra training rows kept for the neighbor term; it is used where it helps.
-    """
-
-    n_medoids: int = 64
-    grows: bool = False
-    n_pairs: int = 16
+    n_medoids: int = 64  # medoids at most, but at least one per class
+    grows: bool = False  # whether there may be twice as many medoids from 2,000 rows on
+    n_pairs: int = 16  # groups of two and of three columns in each bag
     n_triples: int = 10
+    # Models that are averaged, each with its part of the medoids and its groups. Fewer where a class would have
+    # less than four medoids in a bag.
     n_bags: int = 2
-    n_terms: int = 1500
+    n_terms: int = 1500  # terms aimed at, all bags together: the more columns, the fewer medoids each group is given
+    # Whether weights of three or more classes are refitted by multinomial regression where that makes out-of-fold
+    # rows likelier; else they remain those of the ridge.
     multinomial: bool = False
+    # Maximum number of rows that the evidence is fitted on, a stratified sample of a longer table.
     max_rows: int = 20_000
+    # Maximum number of extra training rows kept for the neighbor term; it is used where it helps.
     n_neighbors: int = 5000
 
     def for_rows(self, n_rows: int) -> "EvidenceSettings":
@@ -90,25 +74,14 @@ class Scaled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DesignPart:
-    """Terms of one group and channel, and the features that are made of them.
-
-    Attributes
-    ----------
-    block : str
-    group : Group
-    medoids : ndarray of shape (q,)
-        Places of the medoids.
-    channel, length : int, float
-    mixing : ndarray of shape (q, r) or None
-        r features as sums of the q terms; None where every term is a feature.
-    """
+    """Terms of one group and channel, and the features that are made of them."""
 
     block: Block
     group: Group
-    medoids: Codes
+    medoids: Codes  # places of the medoids, (q,)
     channel: int
     length: float
-    mixing: Array | None = None
+    mixing: Array | None = None  # r features as sums of the q terms; None where every term is a feature, (q, r)
 
     def values(self, rows: Scaled, medoids: Scaled) -> Array:
         """Channels of the terms, shape (n, q)."""
@@ -167,26 +140,13 @@ def near_part(block: Block, columns: Columns, places: Codes, rows: Scaled, medoi
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Features of n training rows, each block of total variance 1.
-
-    Attributes
-    ----------
-    parts : tuple of DesignPart
-    centers : tuple of ndarray of shape (q,)
-        Means of the channels of each part.
-    scales : tuple of float
-        What the features of each part are multiplied by.
-    places : tuple of slice
-        Columns of the features of each part.
-    features : ndarray of shape (n, p)
-        Of mean 0.
-    """
+    """Features of n training rows, each block of total variance 1."""
 
     parts: tuple[DesignPart, ...]
-    centers: tuple[Array, ...]
-    scales: tuple[float, ...]
-    places: tuple[slice, ...]
-    features: Array
+    centers: tuple[Array, ...]  # means of the channels of each part, (q,)
+    scales: tuple[float, ...]  # what the features of each part are multiplied by
+    places: tuple[slice, ...]  # columns of the features of each part
+    features: Array  # of mean 0, (n, p)
 
 
 def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled, row_weights: Array | None = None) -> Design:
@@ -213,30 +173,16 @@ def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled, row_
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Rows, medoids and columns that the designs of all bags are made from.
-
-    Attributes
-    ----------
-    settings : EvidenceSettings
-    rows, medoids : Scaled
-        Training rows, and the medoids of all bags.
-    varying, many_valued : tuple of int
-        Columns of more than one and of more than two values; of a wide table, some of the latter.
-    n_bags : int
-    chosen : tuple of int or None
-        Columns of a wide table that there are terms of; None for all that vary.
-    row_weights : ndarray of shape (n,) or None
-        What every row counts in the losses, 1 in the mean.
-    """
+    """Rows, medoids and columns that the designs of all bags are made from."""
 
     settings: EvidenceSettings
-    rows: Scaled
+    rows: Scaled  # training rows, and the medoids of all bags
     medoids: Scaled
-    varying: Columns
+    varying: Columns  # columns of more than one and of more than two values; of a wide table, some of the latter
     many_valued: Columns
     n_bags: int
-    row_weights: Array | None = None
-    chosen: Columns | None = None
+    row_weights: Array | None = None  # what every row counts in the losses, 1 in the mean, (n,)
+    chosen: Columns | None = None  # columns of a wide table that there are terms of; None for all that vary
 
     @property
     def termed(self) -> Columns:

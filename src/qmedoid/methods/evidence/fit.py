@@ -91,14 +91,6 @@ def medoids_of_classes(
     return np.array([rows[turn] for turn in turns for rows in found if turn < len(rows)], dtype=np.intp)
 
 
-def counted_rows(rows: Array, codes: Codes) -> Codes:
-    """How often every row occurs in its class, 0 where it has occurred before."""
-    cells = equal_rows(np.column_stack([rows, codes]))
-    counts = np.zeros(len(rows), dtype=np.intp)
-    counts[first_rows(cells)] = np.bincount(cells)
-    return counts
-
-
 def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | None = None) -> Codes:
     """Lloyd's k-means from k random rows; each centre is then replaced by the nearest row that is still free."""
     each = np.ones(len(Z)) if counts is None else counts.astype(np.float64)
@@ -126,29 +118,16 @@ def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | No
 
 @dataclass(frozen=True, eq=False)
 class FittedEvidence:
-    """An evidence model with its out-of-fold scores.
-
-    Attributes
-    ----------
-    model : EvidencePart
-    out_of_fold : ndarray of shape (n, C)
-        Out-of-fold dissimilarities of every training row, its group left out: in closed form, with the intercept of
-        all rows.
-    without_neighbors : ndarray of shape (n, C)
-        The same without the neighbor term.
-    regularization : float
-        The λ that was chosen, geometric mean of the bags.
-    path : RidgePath
-    note : str or None
-        What was limited, of a wide table.
-    """
+    """An evidence model with its out-of-fold scores."""
 
     model: EvidencePart
+    # Out-of-fold dissimilarities of every training row, its group left out: in closed form, with the intercept of
+    # all rows, (n, C).
     out_of_fold: Array
-    without_neighbors: Array
-    regularization: float
+    without_neighbors: Array  # the same without the neighbor term, (n, C)
+    regularization: float  # the λ that was chosen, geometric mean of the bags
     path: RidgePath
-    note: str | None = None
+    note: str | None = None  # what was limited, of a wide table
 
 
 def fit_evidence(
@@ -164,24 +143,10 @@ def fit_evidence(
 ) -> FittedEvidence:
     """Fit an evidence model; it is the same model whatever the order of the columns.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, M)
-        Encoded columns, finite.
-    codes : ndarray of shape (n,)
-        Class codes, 0 up to and without `n_classes`.
-    settings : EvidenceSettings
-    seed : int
-        The same seed gives the same model.
-    progress : callable, optional
-        Progress callback; receives the fraction done.
-    groups : ndarray of shape (n,), optional
-        Group of every row; rows of one group are left out together. None where every row is a group.
-    may_begin : callable
-        Asked before bags behind the first and before the neighbor term, which are left out if they may not begin.
-    row_weights : ndarray of shape (n,), optional
-        What every row counts in the losses. Scalings, medoids and groups of columns take rows as they are, and there
-        is no neighbor term.
+    X (n, M) holds encoded columns, finite; the same seed gives the same model. Rows of one group are left out together;
+    without `groups` every row is a group. `may_begin` is asked before bags behind the first and before the neighbor
+    term, which are left out if they may not begin. Rows count by `row_weights` in the losses; scalings, medoids and
+    groups of columns take rows as they are, and there is no neighbor term then.
     """
     settings, report = settings.for_rows(len(codes)), progress or (lambda _: None)
     rng = np.random.default_rng(seed)
@@ -194,7 +159,10 @@ def fit_evidence(
     # Equal rows that count differently are not left out alike.
     compared = known if weights is None else np.column_stack([known, weights])
     together = None if row_groups is None else RowGroups(row_groups, compared)
-    counts = None if row_groups is None else counted_rows(known, labels)
+    counts = None
+    if row_groups is not None:  # how often every row occurs in its class, 0 where it has occurred before
+        cells, counts = equal_rows(np.column_stack([known, labels])), np.zeros(len(known), dtype=np.intp)
+        counts[first_rows(cells)] = np.bincount(cells)
     rows = Scaled(rank_scaling.apply(known), np.clip(linear_scaling.apply(known), -CLIP, CLIP))
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
     chosen: list[Codes] = []
@@ -253,23 +221,12 @@ def choose_neighbors(
     """Choose neighbors by out-of-fold likelihood; None where they are not clearly better than evidence alone.
 
     Neighbor i adds its class minus the probabilities of the evidence at a quarter of its confidence: at full
-    confidence, the weights have learnt from the very rows around it. Returned are these amounts (N, K), the number of
-    nearest ones, their length ℓ, whether distances are by rank, and what the neighbors add to each row, (n, K).
+    confidence, the weights have learned from the very rows around it. From out-of-fold scores (n, C) by evidence alone,
+    the rows of the columns that distances look at, and the N rows that may be kept, no two of one group. Rows of one
+    group are no neighbors of each other, and count as one in what is gained.
 
-    Parameters
-    ----------
-    dissimilarities : ndarray of shape (n, C)
-        Out-of-fold scores of every row, by evidence alone.
-    n_outputs : int
-        K, of the evidence.
-    codes : ndarray of shape (n,)
-        Classes.
-    rows : Scaled
-        All rows, of the columns that distances look at.
-    kept : ndarray of shape (N,)
-        Rows that may be kept, no two of one group.
-    together : RowGroups, optional
-        Rows of one group are no neighbors of each other, and count as one in what is gained.
+    Returned are the amounts (N, K), the number of nearest ones, their length ℓ, whether distances are by rank, and what
+    the neighbors add to each row, (n, K).
     """
     if len(kept) < _FEWEST_ROWS or rows.ranks.shape[1] == 0:
         return None

@@ -103,7 +103,7 @@ class RowGroups:
 
 PENALTIES: Array = 10.0 ** np.arange(-7.0, 2.25, 0.5)
 """The path of λ, in units of the number of rows."""
-_FURTHER: Array = 10.0 ** np.arange(-9.0, -7.25, 0.5)
+_PATHS = PENALTIES, np.concatenate([10.0 ** np.arange(-9.0, -7.25, 0.5), PENALTIES])
 # Rows from which on the path goes further down: a table without noise asks for it.
 _FURTHER_FROM = 1000
 # Directions whose share of the largest is below this are rounding.
@@ -122,22 +122,11 @@ _STRENGTHS: tuple[float, ...] = (64.0, 16.0, 4.0, 1.0)
 _CACHED_NUMBERS = 2**16
 
 
-def penalties_for(n_rows: int) -> Array:
-    """The path of λ for so many rows."""
-    return np.concatenate([_FURTHER, PENALTIES]) if n_rows >= _FURTHER_FROM else PENALTIES
-
-
 class RidgePath(NamedTuple):
-    """Leave-one-out errors along a path of λ, rising; each array of the shape (L,).
+    """Leave-one-out errors along a path of λ, rising; each array of the shape (L,)."""
 
-    Attributes
-    ----------
-    penalties : the λ, in units of the number of rows
-    errors : mean squared leave-one-out error of the outputs, mean of the bags
-    """
-
-    penalties: Array
-    errors: Array
+    penalties: Array  # the λ, in units of the number of rows
+    errors: Array  # mean squared leave-one-out error of the outputs, mean of the bags
 
     @property
     def place(self) -> int:
@@ -147,35 +136,16 @@ class RidgePath(NamedTuple):
 
 
 class Ridge(NamedTuple):
-    """A ridge regression along the r principal directions of p features, with K outputs.
+    """A ridge regression along the r principal directions of p features, with K outputs."""
 
-    Attributes
-    ----------
-    penalty : float
-        λ, in units of the number of rows.
-    path : RidgePath
-    means : ndarray of shape (K,)
-        Means of the targets: the intercepts.
-    out_of_fold : ndarray of shape (n, K)
-        Outputs of weights that have not seen the row.
-    sizes : ndarray of shape (r,)
-        S, rising.
-    directions : ndarray of shape (p, r)
-        V.
-    rotated : ndarray of shape (n, r)
-        T.
-    coefficients : ndarray of shape (r, K)
-        Weights of the directions.
-    """
-
-    penalty: float
+    penalty: float  # λ, in units of the number of rows
     path: RidgePath
-    means: Array
-    out_of_fold: Array
-    sizes: Array
-    directions: Array
-    rotated: Array
-    coefficients: Array
+    means: Array  # means of the targets: the intercepts, (K,)
+    out_of_fold: Array  # outputs of weights that have not seen the row, (n, K)
+    sizes: Array  # S, rising, (r,)
+    directions: Array  # V, (p, r)
+    rotated: Array  # T, (n, r)
+    coefficients: Array  # weights of the directions, (r, K)
 
 
 def fit_ridge(
@@ -200,7 +170,7 @@ def fit_ridge(
     plain ridge, where the intercept is a further feature √u.
     """
     n, roots = len(features), None if row_weights is None else np.sqrt(row_weights)[:, None]
-    penalties = penalties_for(n) if penalties is None else penalties
+    penalties = _PATHS[n >= _FURTHER_FROM] if penalties is None else penalties
     sizes, directions, rotated = _rotated(features if roots is None else roots * features)
     means = np.average(targets, axis=0, weights=row_weights) if roots is not None else targets.mean(axis=0)
     centered = targets - means if roots is None else roots * (targets - means)

@@ -21,37 +21,23 @@ from qmedoid.optimize.descent import DescentResult, Record, Sweep, alpha_sweep, 
 
 @dataclass(frozen=True)
 class Best:
-    """The best out-of-fold score of a choice by the one-standard-error rule, with its standard error.
+    """The best out-of-fold score of a choice by the one-standard-error rule, with its standard error."""
 
-    Attributes
-    ----------
-    score : out-of-fold macro-F1 of the best candidate
-    error : its standard error
-    over : what was left out one at a time for it: the folds or, where there is one fold, its rows
-    """
-
-    score: float
-    error: float
+    score: float  # out-of-fold macro-F1 of the best candidate
+    error: float  # its standard error
+    # What was left out one at a time for it: the folds or, where there is one fold, its rows.
     over: Literal["folds", "rows"]
 
 
 class Selected(NamedTuple):
-    """The record of the choice of a model.
+    """The record of the choice of a model."""
 
-    Attributes
-    ----------
-    record : the search at its size
-    sweep : the α sweep
-    option : index of its class multipliers
-    out_of_fold : channels of the folds' validation rows, each from the model of its fold; None if interrupted
-    best : what it was held against, where the one-standard-error rule chose
-    """
-
-    record: Record
-    sweep: Sweep
-    option: int
+    record: Record  # the search at its size
+    sweep: Sweep  # the α sweep
+    option: int  # index of its class multipliers
+    # Channels of the folds' validation rows, each from the model of its fold; None if interrupted.
     out_of_fold: Channels | None
-    best: Best | None = None
+    best: Best | None = None  # what it was held against, where the one-standard-error rule chose
 
 
 def select_models(
@@ -64,14 +50,8 @@ def select_models(
     """Calibrate and fit the best models over k, in the order of `settings.selection` (algorithm 12).
 
     An interrupt (Ctrl-C) does not lose the search: the models that are ready are returned, or the best one with the α
-    of the search and the first of the options.
-
-    Parameters
-    ----------
-    train : TrainingRows
-        Rows of the final fit.
-    options : sequence of ndarray of shape (C,)
-        Class multipliers to choose from; of equal ones the first.
+    of the search and the first of the options. `options` are class multipliers (C,) to choose from, of equal ones the
+    first; `train` are the rows of the final fit.
     """
     choose = _simplest_within_error if settings.selection == "one_se" else _best_scores
     chosen = choose(folds, found, settings, options)

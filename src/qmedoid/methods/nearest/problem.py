@@ -8,10 +8,10 @@ next to never elsewhere. The kernel names the candidates for which there is such
 definition. A tie between classes whose medoids are equal rows is exact in any arithmetic and needs no such care.
 """
 
-import weakref
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,39 +36,24 @@ from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.optimize.descent import ALPHA_GRID
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
 Selection = Literal["best", "one_se"]
 SELECTIONS: tuple[Selection, ...] = ("best", "one_se")
 
 
 @dataclass(frozen=True)
 class NearestSettings:
-    """Settings of a nearest-medoid model.
+    """Settings of a nearest-medoid model."""
 
-    Attributes
-    ----------
-    kind : feature kind
-    input_scaling : scaling of the raw columns
-    use_angular, angle : whether there is an angular channel, and which angle it holds
-    n_medoids : medoids per class in the final model; the search always uses one
-    max_medoid_rows : maximum number of rows of a class among which its medoid is searched (algorithm 4)
-    search_alpha : α while configurations are compared
-    alphas : grid on which α is calibrated afterwards
-    n_models : number of models kept, one per subset size
-    selection : whether the best out-of-fold score decides, or the simplest within a standard error of it
-    """
-
-    kind: FeatureKind = "signed"
-    input_scaling: ScalingKind = "standard"
-    use_angular: bool = True
+    kind: FeatureKind = "signed"  # feature kind
+    input_scaling: ScalingKind = "standard"  # scaling of the raw columns
+    use_angular: bool = True  # whether there is an angular channel, and which angle it holds
     angle: AngleKind = "true"
-    n_medoids: int = 1
-    max_medoid_rows: int = 1000
-    search_alpha: float = 0.75
-    alphas: tuple[float, ...] = ALPHA_GRID
-    n_models: int = 1
+    n_medoids: int = 1  # medoids per class in the final model; the search always uses one
+    max_medoid_rows: int = 1000  # maximum number of rows of a class among which its medoid is searched (algorithm 4)
+    search_alpha: float = 0.75  # α while configurations are compared
+    alphas: tuple[float, ...] = ALPHA_GRID  # grid on which α is calibrated afterwards
+    n_models: int = 1  # number of models kept, one per subset size
+    # Whether the best out-of-fold score decides, or the simplest within a standard error of it.
     selection: Selection = "best"
 
     @property
@@ -80,20 +65,9 @@ class NearestSettings:
 class TrainingRows:
     """Rows of a table that a model is fitted on, with all that does not depend on a configuration.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, M)
-        Scaled columns.
-    codes : ndarray of shape (n,)
-        Class codes.
-    rows : ndarray of shape (n,)
-        Number of each row in the table it was taken from.
-    scaling : Scaling
-        The scaling of the raw columns, fitted on these rows.
-    correlation : ndarray of shape (M, M)
-        Correlation of the columns on these rows: the weights of the features.
-    samples : tuple of ndarray
-        For each class the places in X among which its medoid is searched, ascending.
+    `X` (n, M) has their scaled columns, `codes` and `rows` (n,) their classes and numbers in the table, `scaling` and
+    `correlation` (M, M) are fitted on them, and `samples` are for each class the indices in X among which its medoid is
+    searched, ascending.
     """
 
     def __init__(
@@ -158,14 +132,7 @@ def fit_nearest_model(
 class RebuildObjective:
     """Macro-F1 of the pooled validation predictions of all folds, computed from scratch each time.
 
-    Parameters
-    ----------
-    folds : sequence of Fold
-    settings : NearestSettings
-    alpha : float
-        Share of the distance channel during the search.
-    multipliers : ndarray of shape (C,)
-        Class multipliers during the search.
+    `alpha` and `multipliers` (C,) are those of the search.
     """
 
     def __init__(self, folds: Sequence[Fold], settings: NearestSettings, *, alpha: float, multipliers: Array) -> None:
@@ -222,20 +189,9 @@ _LARGE_FOLD = 1_000_000
 class IncrementalObjective(RebuildObjective):
     """The same scores, by the search kernel, which must be built.
 
-    Parameters
-    ----------
-    folds, settings, alpha, multipliers
-        See `RebuildObjective`.
-    threads : int or None
-        Threads over the folds, at most one for each. None takes as many as ``QMEDOID_THREADS`` says, else one per
-        core, as soon as two folds are large. Scores do not change. Threads end when the objective is dropped.
-
-    Attributes
-    ----------
-    configuration : Configuration
-        The current one.
-    n_rebuilt : int
-        How often a fold was left to the definition because rounding would have decided.
+    `threads` go over the folds, at most one for each; None takes as many as ``QMEDOID_THREADS`` says, else one per
+    core, as soon as two folds are large. Scores do not change. `n_rebuilt` is how often a fold was left to the
+    definition because rounding would have decided.
     """
 
     def __init__(
@@ -251,7 +207,6 @@ class IncrementalObjective(RebuildObjective):
         self.threads = threads
         self.n_rebuilt = 0
         self._n_workers = min(thread_count(threads), len(folds))
-        self._pool: ThreadPoolExecutor | None = None
         self._states = [_FoldObjective(fold, settings, alpha, multipliers) for fold in folds]
 
     def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
@@ -271,21 +226,9 @@ class IncrementalObjective(RebuildObjective):
         large = self.threads is not None or sum(state.size >= _LARGE_FOLD for state in self._states) > 1
         if self._n_workers == 1 or not large:
             return [state.confusions(anchor, subsets, parts) for state in self._states]
-        if self._pool is None:  # one pool for all visits
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._pool = ThreadPoolExecutor(self._n_workers)
-            weakref.finalize(self, self._pool.shutdown)
-        futures = [self._pool.submit(state.confusions, anchor, subsets, parts) for state in self._states]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:  # an interrupt too: no thread may still read what the next call writes
-            for future in futures:
-                future.cancel()
-            for future in futures:
-                if not future.cancelled():
-                    future.exception()
-            raise
+        # An interrupt waits for all of them: the next call writes what they read.
+        with ThreadPoolExecutor(self._n_workers) as pool:
+            return list(pool.map(lambda state: state.confusions(anchor, subsets, parts), self._states))
 
 
 def macro_f1(confusions: Counts) -> Array:

@@ -75,22 +75,9 @@ def fit_neighbors(
 ) -> tuple[NeighborsPart, Array] | None:
     """Fit neighbors to what scores miss; None where they do not make left-out rows clearly likelier.
 
-    Also the dissimilarities of every training row by rows of other groups, shape (n, C).
-
-    With more than `MOST_COLUMNS` columns that vary a metric is not learnt.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, M)
-    codes : ndarray of shape (n,)
-    scores : ndarray of shape (n, C)
-        Out-of-fold scores of other statements, whose softmax is a probability.
-    groups : ndarray of shape (n,), optional
-        Rows of one group are no neighbors of each other.
-    most_rows : int
-        Training rows that are kept at most.
-    progress : callable
-        Progress callback; receives the fraction done.
+    Also the dissimilarities of every training row by rows of other groups, shape (n, C). `scores` (n, C) are
+    out-of-fold scores of other statements, whose softmax is a probability. Rows of one group are no neighbors of each
+    other. At most `most_rows` are kept. With more than `MOST_COLUMNS` columns that vary a metric is not learned.
     """
     n, n_classes = scores.shape
     n_draws = n if groups is None else int(groups.max()) + 1

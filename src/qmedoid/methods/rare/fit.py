@@ -40,50 +40,28 @@ METRICS: tuple[MetricName, ...] = ("plain", "contrast")
 
 @dataclass(frozen=True)
 class RareSettings:
-    """Prototypes, evidence and fusion.
+    """Prototypes, evidence and fusion."""
 
-    Attributes
-    ----------
-    n_rare : most rare prototypes; all rare rows where there are no more
-    n_common : common prototypes drawn at random
-    n_hard : common prototypes chosen for their likeness to rare rows; 0 for none
-    metrics : what the deltas are measured in, the main one first
-    counts : numbers of nearest prototypes that a delta averages over, at most 16
-    signed_log : whether columns are compressed before they are compared
-    leave_one_out : whether a training row is not compared with itself
-    length, floor : of the nearness on a column, in deviations and as a share
-    deltas_strength, nearness_strength, position_strength, middle_strength : variance that the weights of each kind of
-        feature have beforehand (C of an L2 logistic regression); 0 leaves the kind out
-    n_folds : folds of the cross-fitted scores
-    n_circuit_features : features that are handed to a circuit
-    """
-
-    n_rare: int = 2000
-    n_common: int = 3000
-    n_hard: int = 1000
-    metrics: tuple[MetricName, ...] = ("plain", "contrast")
-    counts: tuple[int, ...] = (1, 3, 8)
-    signed_log: bool = True
-    leave_one_out: bool = True
-    length: float = 0.2
+    n_rare: int = 2000  # most rare prototypes; all rare rows where there are no more
+    n_common: int = 3000  # common prototypes drawn at random
+    n_hard: int = 1000  # common prototypes chosen for their likeness to rare rows; 0 for none
+    metrics: tuple[MetricName, ...] = ("plain", "contrast")  # what the deltas are measured in, the main one first
+    counts: tuple[int, ...] = (1, 3, 8)  # numbers of nearest prototypes that a delta averages over, at most 16
+    length: float = 0.2  # of the nearness on a column, in deviations and as a share
     floor: float = 0.005
+    # Variance that the weights of each kind of feature have beforehand (C of an L2 logistic regression).
     deltas_strength: float = 0.01
     nearness_strength: float = 0.03
     position_strength: float = 0.1
     middle_strength: float = 0.03
-    n_folds: int = 3
-    n_circuit_features: int = 8
+    n_folds: int = 3  # folds of the cross-fitted scores
+    n_circuit_features: int = 8  # features that are handed to a circuit
 
 
 def on_final_scale(out_of_fold: Array, final: Array, shared: Flags) -> Array:
-    """Out-of-fold logits as the final model would give them.
+    """Out-of-fold logits (n,) as the final model would give them, by its logits of the training rows.
 
-    Parameters
-    ----------
-    out_of_fold, final : ndarray of shape (n,)
-        Logits of the training rows.
-    shared : ndarray of bool of shape (n,)
-        Common rows that are no prototypes of the final model. Too few of them leave the logits as they are.
+    `shared` are common rows that are no prototypes of the final model. Too few of them leave the logits as they are.
     """
     if np.count_nonzero(shared) < _FEWEST_ROWS:
         return out_of_fold
@@ -104,24 +82,15 @@ _COARSE_ROWS = 20_000
 
 @dataclass(frozen=True)
 class FittedRare:
-    """A rare-event model with its out-of-fold scores.
-
-    Attributes
-    ----------
-    model : RarePart
-    out_of_fold : ndarray of shape (n, 2)
-        Out-of-fold dissimilarities of every training row: scaling, prototypes and weights are those of the other folds.
-        A row that is compared with all but itself would find one prototype of its class less than a new row does.
-    circuit_features : ndarray of shape (n, m)
-        Features for a circuit of every training row, by the same models.
-    fold : ndarray of shape (n,)
-        Test fold of every row.
-    """
+    """A rare-event model with its out-of-fold scores."""
 
     model: RarePart
+    # Out-of-fold dissimilarities of every training row: scaling, prototypes and weights are those of the other
+    # folds. A row that is compared with all but itself would find one prototype of its class less than a new row
+    # does, (n, 2).
     out_of_fold: Array
-    circuit_features: Array
-    fold: Codes
+    circuit_features: Array  # features for a circuit of every training row, by the same models, (n, m)
+    fold: Codes  # test fold of every row, (n,)
 
 
 def fit_rare(
@@ -135,29 +104,21 @@ def fit_rare(
 ) -> FittedRare:
     """Fit a rare-event model; the class with fewer rows is the rare one, of equal ones the second.
 
-    It is the same model whatever the order of the columns.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, M)
-        Encoded rows.
-    codes : ndarray of shape (n,)
-        Classes 0 and 1, at least two rows of each.
-    settings : RareSettings
-    seed : int
-        Of the prototypes and folds.
-    progress : callable or None
-        Progress callback; receives the fraction done.
-    groups : ndarray of shape (n,), optional
-        Group of every row: rows of one group are in one fold. None where every row is a group.
-    row_weights : ndarray of shape (n,), optional
-        What every row counts in the regressions. Scaling and prototypes take rows as they are.
+    It is the same model whatever the order of the columns. There are at least two rows of both classes, 0 and 1. Rows
+    of one group are in one fold; without `groups` every row is a group. Rows count by `row_weights` in the regressions;
+    scaling and prototypes take rows as they are.
     """
     report = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
     order = order_by_content(X)
     X = np.ascontiguousarray(X[:, order])
-    rare_class = _rare_class(codes)
+    counts = np.bincount(codes, minlength=2)
+    if len(counts) != 2 or counts.min() < 2:
+        raise DataError(
+            f"A rare-event model needs two classes with at least two rows of each. Got classes of "
+            f"{counts.tolist()} rows: use another method for such a table."
+        )
+    rare_class = 0 if counts[0] < counts[1] else 1
     is_rare = codes == rare_class
     if groups is not None and min(len(np.unique(groups[rows])) for rows in (is_rare, ~is_rare)) < 2:
         raise DataError(
@@ -208,18 +169,20 @@ def _fit_model(
 
     `chosen` features are for a circuit, where they are chosen already.
     """
-    scaling = fit_signed_log(X, compress=settings.signed_log)
+    scaling = fit_signed_log(X)
     scaled = np.ascontiguousarray(scaling.apply(X))
     metrics = np.array([make_metric(name, scaled, is_rare, rng) for name in settings.metrics])
     # At most one prototype of a group and class.
     heads = None if groups is None else first_rows(numbered(2 * groups + is_rare))
-    rare, common = draw_prototypes(is_rare, settings, rng, heads)
+    rows = np.arange(len(is_rare)) if heads is None else np.sort(heads)
+    rare = draw_rows(rows[is_rare[rows]], settings.n_rare, rng)
+    common = draw_rows(rows[~is_rare[rows]], settings.n_common, rng)
     n_typical = len(common)
     geometry = _geometry(scaling, scaled[rare], scaled[common], n_typical, metrics, settings)
     kinds = settings.deltas_strength, settings.nearness_strength, settings.position_strength, settings.middle_strength
     strengths, share = np.repeat(np.array(kinds), geometry.n_features), draws_per_row(groups)
     equal_groups = None if groups is None else equal_rows(scaled)
-    own = own_places(rare, common, len(X), equal_groups) if settings.leave_one_out else None
+    own = own_places(rare, common, len(X), equal_groups)
     by_column = _in_blocks(scaled, own, geometry.by_column)
     if settings.n_hard:
         of_columns = strengths[geometry.n_features[0] :]
@@ -227,7 +190,7 @@ def _fit_model(
         common = np.concatenate([common, hardest(coarse, is_rare, common, settings.n_hard, heads)])
         # Features of single columns do not change: hard rows do not enter them.
         geometry = _geometry(scaling, scaled[rare], scaled[common], n_typical, metrics, settings)
-    own = None if own is None else own_places(rare, common, len(X), groups)
+    own = own_places(rare, common, len(X), groups)
     deltas = _in_blocks(scaled, own, lambda *rows: geometry.deltas(*rows)[0])
     features = np.hstack([deltas, by_column])
     del deltas, by_column  # of long tables these are most of the memory
@@ -253,11 +216,7 @@ def _fit_model(
 def column_contrast(values: Array, is_rare: Flags) -> Array:
     """Contrast of every column, shape (M,), from the middle ranks of its values; a constant column has 0.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, M)
-    is_rare : ndarray of shape (n,)
-        Which rows belong to one of the classes; both need at least one.
+    Rows belong to one of two classes, rare or not, which both need at least one.
     """
     n_rare = int(is_rare.sum())
     pairs = n_rare * (len(values) - n_rare)
@@ -274,15 +233,6 @@ def own_places(rare: Codes, common: Codes, n_rows: int, groups: Codes | None = N
     for own, rows in zip(places, (rare, common), strict=True):
         own[group[rows]] = np.arange(len(rows))
     return places[:, group]
-
-
-def draw_prototypes(
-    is_rare: Flags, settings: RareSettings, rng: np.random.Generator, heads: Codes | None = None
-) -> tuple[Codes, Codes]:
-    """Rare and common rows at random, in the order of the table; of `heads` alone, if given."""
-    rows = np.arange(len(is_rare)) if heads is None else np.sort(heads)
-    rare = draw_rows(rows[is_rare[rows]], settings.n_rare, rng)
-    return rare, draw_rows(rows[~is_rare[rows]], settings.n_common, rng)
 
 
 def hardest(logits: Array, is_rare: Flags, common: Codes, count: int, heads: Codes | None = None) -> Codes:
@@ -305,16 +255,6 @@ def make_metric(name: MetricName, scaled: Array, is_rare: Flags, rng: np.random.
     return contrast if contrast.any() else np.ones(scaled.shape[1])
 
 
-def _rare_class(codes: Codes) -> int:
-    counts = np.bincount(codes, minlength=2)
-    if len(counts) != 2 or counts.min() < 2:
-        raise DataError(
-            f"A rare-event model needs two classes with at least two rows of each. Got classes of "
-            f"{counts.tolist()} rows: use another method for such a table."
-        )
-    return 0 if counts[0] < counts[1] else 1
-
-
 def _geometry(
     scaling: SignedLog, rare: Array, common: Array, n_typical: int, metrics: Array, settings: RareSettings
 ) -> RareGeometry:
@@ -323,11 +263,11 @@ def _geometry(
     return RareGeometry(scaling, *rows, metrics, settings.metrics, settings.counts, settings.length, settings.floor)
 
 
-def _in_blocks(scaled: Array, own: Codes | None, measure: Callable[[Array, Codes | None], Array]) -> Array:
+def _in_blocks(scaled: Array, own: Codes, measure: Callable[[Array, Codes], Array]) -> Array:
     """Features of all rows, a block at a time, on all cores."""
 
     def part(rows: slice) -> Array:
-        return measure(scaled[rows], None if own is None else own[:, rows])
+        return measure(scaled[rows], own[:, rows])
 
     places = list(row_slices(scaled, _BLOCK_ROWS))
     first = part(places[0])
@@ -365,16 +305,10 @@ def _coarse_logits(
 
 
 def fit_logistic(Z: Array, target: Flags, strengths: Array, *, row_weights: Array | None = None) -> tuple[float, Array]:
-    """Intercept and weights (F,) of standardized features.
+    """Intercept and weights (F,) of standardized features (n, F); both values of the target must occur.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n, F)
-    target : ndarray of shape (n,)
-        Both values must occur.
-    strengths : ndarray of shape (F,)
-        C, the inverse of the ridge penalty of every weight; where it is 0, the weight is. The intercept has none.
-    row_weights : ndarray of shape (n,), optional
+    `strengths` (F,) are C, the inverse of the ridge penalty of every weight; where it is 0, the weight is. The
+    intercept has none.
     """
     y, kept = target.astype(np.float64), strengths > 0
     penalties = np.concatenate([[0.0], 1.0 / strengths[kept]])

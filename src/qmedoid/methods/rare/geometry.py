@@ -50,23 +50,10 @@ Evidence = tuple[Array, Array, Codes]
 
 
 class LineKernel:
-    """Running sums over M columns with K rows of two groups, 0 and 1.
+    """Running sums over M columns with K rows (K, M) of two groups, 0 and 1, and the length ℓ of the nearness.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (K, M)
-    groups : ndarray of shape (K,)
-    length : float
-        ℓ, above 0.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (2,)
-        Rows of each group.
-    knots : ndarray of shape (M, K + 2)
-        Values of the rows in ascending order, between −∞ and ∞.
-    left, right : ndarray of shape (M, 2, K + 2)
-        For each knot what rows at it or to its left, or at it or to its right, add up to there.
+    `counts` (2,) are the rows of each group, and `knots` (M, K + 2) the values in ascending order, between −∞ and ∞;
+    `left` and `right` (M, 2, K + 2) are for each knot what rows at it or to its left, or to its right, add up to there.
     """
 
     def __init__(self, rows: Array, groups: Codes, length: float) -> None:
@@ -87,11 +74,7 @@ class LineKernel:
     def nearness(self, values: Array, own_group: Codes | None = None) -> tuple[Array, Array]:
         """Mean nearness of every value to both groups, each of shape (n, M).
 
-        Parameters
-        ----------
-        values : ndarray of shape (n, M)
-        own_group : ndarray of shape (n,), or None
-            Group that the row itself belongs to and is not counted in, −1 for neither.
+        `own_group` is the group that the row itself belongs to and is not counted in, −1 for neither.
         """
         sums = np.empty((2, values.shape[1], len(values)))
         for column, x in enumerate(np.ascontiguousarray(values.T)):

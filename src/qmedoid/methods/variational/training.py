@@ -47,42 +47,26 @@ _SHARE = 3
 
 @dataclass(frozen=True)
 class CircuitSettings:
-    """The circuit, its read-out and its training, without what follows from the data.
+    """The circuit, its read-out and its training, without what follows from the data."""
 
-    Attributes
-    ----------
-    n_qubits : None takes one per feature, at most 4
-    n_reps, reupload, final_rz : of the ansatz
-    readout : kind of read-out
-    scales : fixed input scales λ, one number or one per feature
-    learn_scales : whether they are trained, from there on
-    clip, span : of the angle map; a clip of None takes the largest value of the training rows, within `CLIP_RANGE`
-    precision : of the simulation
-    optimizer : exact gradients ("adam") or perturbations ("spsa")
-    stopping : steps, early stop and what is kept
-    batch_size, sampling : of the batches
-    learning_rate : first step size of Adam
-    spsa_gains : a, c, α and γ of SPSA
-    clip_norm : longest gradient that is followed
-    """
-
-    n_qubits: int | None = None
-    n_reps: int = 3
+    n_qubits: int | None = None  # None takes one per feature, at most 4
+    n_reps: int = 3  # of the ansatz
     reupload: bool = True
     final_rz: bool = False
-    readout: ReadoutKind = "strings"
-    scales: float | tuple[float, ...] = 1.0
-    learn_scales: bool = True
+    readout: ReadoutKind = "strings"  # kind of read-out
+    scales: float | tuple[float, ...] = 1.0  # fixed input scales λ, one number or one per feature
+    learn_scales: bool = True  # whether they are trained, from there on
+    # Of the angle map; a clip of None takes the largest value of the training rows, within `CLIP_RANGE`.
     clip: float | None = None
     span: float = SPAN
-    precision: Precision = "float64"
-    optimizer: Optimizer = "adam"
-    stopping: Stopping = field(default_factory=lambda: Stopping(steps=400))
-    batch_size: int = 256
+    precision: Precision = "float64"  # of the simulation
+    optimizer: Optimizer = "adam"  # exact gradients ("adam") or perturbations ("spsa")
+    stopping: Stopping = field(default_factory=lambda: Stopping(steps=400))  # steps, early stop and what is kept
+    batch_size: int = 256  # of the batches
     sampling: Sampling = "importance"
-    learning_rate: float = 0.02
-    spsa_gains: tuple[float, float, float, float] = GAINS
-    clip_norm: float | None = None
+    learning_rate: float = 0.02  # first step size of Adam
+    spsa_gains: tuple[float, float, float, float] = GAINS  # a, c, α and γ of SPSA
+    clip_norm: float | None = None  # longest gradient that is followed
 
     def network(self, n_inputs: int, n_classes: int) -> Network:
         """The network for these numbers of features and classes."""
@@ -170,15 +154,10 @@ class Trained:
 def train_variational(
     data: TrainingData, settings: CircuitSettings, seeds: Sequence[Sequence[int]], watch: Watch
 ) -> Trained:
-    """Train one circuit per seed, in parallel, and keep the best.
+    """Train one circuit per seed, the entropy of its generator, in parallel, and keep the best.
 
     An interrupt (Ctrl-C) stops the trainings; each keeps its best. An error in one, or in a callback, stops the others
     and is raised.
-
-    Parameters
-    ----------
-    seeds : sequence of sequence of int
-        Entropy of each training's generator.
     """
     network = settings.network(data.features.shape[1], len(data.class_weights))
     # Sums down a column depend on how it lies in memory, and data frames lay it out otherwise than arrays.
@@ -187,8 +166,15 @@ def train_variational(
     inputs = angle_map.apply(features).astype(network.precision, copy=False)
     rows = Batch(inputs, data.codes, row_weights(data.codes, data.class_weights), data.offset)
     objective = batch_objective(network, rows, data.class_weights, settings.batch_size, settings.sampling)
-    contents = _fingerprint(rows) if watch.keeper is not None else ""
-    names = [hashlib.sha256(f"{settings} {contents} {list(entropy)}".encode()).hexdigest() for entropy in seeds]
+    contents = hashlib.sha256()
+    if watch.keeper is not None:  # a training is only taken up on the very same data
+        for part in rows:
+            if part is not None:
+                contents.update(f"{part.dtype} {part.shape}".encode())
+                contents.update(np.ascontiguousarray(part).data)
+    names = [
+        hashlib.sha256(f"{settings} {contents.hexdigest()} {list(entropy)}".encode()).hexdigest() for entropy in seeds
+    ]
     # Read here and not by the workers, so that a warning about a damaged file points at the caller.
     kept = [None if watch.keeper is None else watch.keeper.load(name) for name in names]
 
@@ -253,35 +239,16 @@ def _train_one(
     return minimize_adam(objective, state, settings.stopping, learning_rate=settings.learning_rate, **how)
 
 
-def _fingerprint(data: Batch) -> str:
-    """A name for the contents of the rows: a training is only taken up on the very same data."""
-    digest = hashlib.sha256()
-    for part in data:
-        if part is not None:
-            digest.update(f"{part.dtype} {part.shape}".encode())
-            digest.update(np.ascontiguousarray(part).data)
-    return digest.hexdigest()
-
-
 # --- batches ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class BatchObjective:
-    """The loss of a network on batches of a data set.
-
-    Attributes
-    ----------
-    network : Network
-    data : Batch
-        All rows, each with its weight in the loss over all of them.
-    draw_rows : callable
-        Row numbers of a batch and their weights.
-    """
+    """The loss of a network on batches of a data set."""
 
     network: Network
-    data: Batch
-    draw_rows: Callable[[np.random.Generator], tuple[Codes, Array]]
+    data: Batch  # all rows, each with its weight in the loss over all of them
+    draw_rows: Callable[[np.random.Generator], tuple[Codes, Array]]  # row numbers of a batch and their weights
 
     def begun(self, entropy: list[int]) -> TrainingState:
         """A training that begins."""
@@ -366,11 +333,8 @@ def select_variational(
 ) -> Selection | None:
     """Cross-validate every candidate; None when stopped before the first was scored.
 
-    Parameters
-    ----------
-    metric : str or None
-        Metric at thresholds of the other folds, for more than two classes that of the likeliest class; None is the
-        mean log-likelihood.
+    `metric` is a metric at thresholds of the other folds, for more than two classes that of the likeliest class; None
+    is the mean log-likelihood.
     """
     best, scores, kept = 0, [], None
     for number, candidate in enumerate(candidates):

@@ -110,18 +110,6 @@ def tree_angles(amplitudes: Array, *, without_last: bool = False) -> Array:
     return np.concatenate([np.zeros((*amplitudes.shape[:-1], 0)), *reversed(layers)], axis=-1)
 
 
-def pairs_of_rows(X: npt.ArrayLike, Y: npt.ArrayLike) -> tuple[Array, Array]:
-    """Rows of vectors that are compared one by one: finite, of one shape (pairs, d), and none of them zero."""
-    a, b = _rows(X, "x"), _rows(Y, "y")
-    if a.shape[1] != b.shape[1]:
-        raise DataError(f"x has {a.shape[1]} entries and y has {b.shape[1]}: both need the same number.")
-    if len(a) != len(b):
-        raise DataError(
-            f"There are {len(a)} rows of x and {len(b)} of y: row i of one is compared with that of the other."
-        )
-    return a, b
-
-
 def directions(rows: Array) -> Array:
     """Rows divided by their norms, by way of their largest entries so that no square leaves the range."""
     scaled: Array = rows / np.abs(rows).max(axis=1, keepdims=True)
@@ -171,7 +159,14 @@ class CircuitForm:
 
     def angles(self, X: npt.ArrayLike, Y: npt.ArrayLike) -> Array:
         """Values of the open angles for row i of X and row i of Y, (pairs, angles), or (angles,) for two vectors."""
-        angles = self.angles_of(*pairs_of_rows(X, Y))
+        a, b = _rows(X, "x"), _rows(Y, "y")
+        if a.shape[1] != b.shape[1]:
+            raise DataError(f"x has {a.shape[1]} entries and y has {b.shape[1]}: both need the same number.")
+        if len(a) != len(b):
+            raise DataError(
+                f"There are {len(a)} rows of x and {len(b)} of y: row i of one is compared with that of the other."
+            )
+        angles = self.angles_of(a, b)
         return angles if np.ndim(X) > 1 else angles[0]
 
     def circuit(self, x: npt.ArrayLike, y: npt.ArrayLike, measure: bool) -> QuantumCircuit:

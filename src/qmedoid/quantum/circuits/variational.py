@@ -73,7 +73,23 @@ def variational_circuit(
                 "inputs open."
             )
         x = _finite(record, "inputs").tolist()
-    return _assemble(ansatz, theta, x, measure)
+    q = QuantumRegister(n, "q")
+    circuit = QuantumCircuit(q, name="variational")
+    for rep in range(ansatz.n_reps):
+        if rep == 0 or ansatz.reupload:
+            for j, angle in enumerate(x):
+                circuit.ry(angle, q[j % n])
+        for low in range(n - 1):
+            circuit.cx(q[low], q[low + 1])
+        for low in range(n - 1):
+            circuit.cz(q[low], q[low + 1])
+        y_row, z_row = theta[2 * rep * n :][:n], theta[(2 * rep + 1) * n :][:n]
+        for angle, qubit in zip(y_row, q, strict=True):
+            circuit.ry(angle, qubit)
+        # The last row of R_z may be left out, and is empty then.
+        for angle, qubit in zip(z_row, q, strict=False):
+            circuit.rz(angle, qubit)
+    return measured(circuit, q) if measure else circuit
 
 
 def checked_rotations(ansatz: Ansatz, weights: npt.ArrayLike) -> Array:
@@ -108,24 +124,3 @@ def _finite(values: Array, name: str) -> Array:
             f"{name} holds {values[position]} at position {', '.join(map(str, position))}: pass finite numbers only."
         )
     return values
-
-
-def _assemble(ansatz: Ansatz, theta: Sequence[Angle], x: Sequence[Angle], measure: bool) -> QuantumCircuit:
-    n = ansatz.n_qubits
-    q = QuantumRegister(n, "q")
-    circuit = QuantumCircuit(q, name="variational")
-    for rep in range(ansatz.n_reps):
-        if rep == 0 or ansatz.reupload:
-            for j, angle in enumerate(x):
-                circuit.ry(angle, q[j % n])
-        for low in range(n - 1):
-            circuit.cx(q[low], q[low + 1])
-        for low in range(n - 1):
-            circuit.cz(q[low], q[low + 1])
-        y_row, z_row = theta[2 * rep * n :][:n], theta[(2 * rep + 1) * n :][:n]
-        for angle, qubit in zip(y_row, q, strict=True):
-            circuit.ry(angle, qubit)
-        # The last row of R_z may be left out, and is empty then.
-        for angle, qubit in zip(z_row, q, strict=False):
-            circuit.rz(angle, qubit)
-    return measured(circuit, q) if measure else circuit

@@ -17,7 +17,7 @@ from qmedoid.quantum.devices.packs import Pack
 
 MOST_IN_ONE_STATE = 12
 """Qubits side by side for simulators that hold all of them in one state."""
-_ENDS = "errored", "cancelled"
+ENDS = "errored", "cancelled"
 
 
 def is_of(thing: Any, *packages: str) -> bool:
@@ -86,15 +86,10 @@ def runs_here(job: Any) -> bool:
     return isinstance(job, PrimitiveJob)
 
 
-def says_how_it_is(job: Any) -> bool:
-    """Whether a job of a service tells how it is, so that one without a result yet need not be sent again."""
-    return not runs_here(job) and any(callable(getattr(job, name, None)) for name in _ENDS)
-
-
 def has_failed(job: Any) -> bool:
     """Whether a service says that a job ended without a result, so that fetching it again would be in vain."""
     try:
-        return any(callable(ask) and bool(ask()) for ask in (getattr(job, name, None) for name in _ENDS))
+        return any(callable(ask) and bool(ask()) for ask in (getattr(job, name, None) for name in ENDS))
     except Exception:  # any provider's: a service that does not answer has not said so
         return False
 

@@ -16,7 +16,7 @@ from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidErro
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, FormName, form_named
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
-from qmedoid.quantum.devices.sampling import CircuitBatch, Counts, counts_of, has_failed, runs_here, says_how_it_is
+from qmedoid.quantum.devices.sampling import ENDS, CircuitBatch, Counts, counts_of, has_failed, runs_here
 from qmedoid.quantum.measurement.calibration import (
     Estimates,
     Readings,
@@ -359,8 +359,9 @@ def _finished(job: Job, started: Any, device: Device, store: "JobFiles | None") 
             error = failed
             if store is not None and handle is not None and has_failed(handle):
                 store.forget_submitted(job)
-            # One that has not failed is asked again: by its name, which the store knows, or as it is.
-            if store is not None or handle is None or has_failed(handle) or not says_how_it_is(handle):
+            # One that has not failed is asked again: by its name, which the store knows, or as it is, if it says so.
+            says_so = not runs_here(handle) and any(callable(getattr(handle, name, None)) for name in ENDS)
+            if store is not None or has_failed(handle) or not says_so:
                 handle = None
         else:
             if store is not None:

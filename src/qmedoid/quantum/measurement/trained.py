@@ -7,7 +7,7 @@ measured. Copies run side by side, all qubits of each are read, and known inputs
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
@@ -270,18 +270,15 @@ def make_stage(
     pool = rng.uniform(-np.pi, np.pi, size=(_POOL, circuit.ansatz.n_inputs))
     order = np.argsort(circuit.exact(pool), axis=0, kind="stable")
     far = pool[np.stack([order[:_ENDS], order[-_ENDS:]]).transpose(2, 0, 1)]
-    known = partial(_known_inputs, circuit, inputs, far, pack.n_copies)
+
+    def known(count: int, rng: np.random.Generator) -> Known:
+        """Inputs whose expectation values are known: half as in closed form, half where an observable is at an end."""
+        chosen = inputs[rng.integers(len(inputs), size=count * pack.n_copies)]
+        at_ends = in_turn(count, pack.n_copies) % 2 == 1
+        which = [rng.integers(n, size=np.count_nonzero(at_ends)) for n in far.shape[:3]]
+        chosen[at_ends] = far[tuple(which)]
+        return chosen, circuit.exact(chosen)
+
     return TrainedStage(
         circuit, pack, inputs, settings.shots, make_jobs([(pack, inputs, known)], settings, after=after)
     )
-
-
-def _known_inputs(
-    circuit: TrainedCircuit, inputs: Array, far: Array, n_copies: int, count: int, rng: np.random.Generator
-) -> Known:
-    """Inputs whose expectation values are known: half as in closed form, half where an observable is at an end."""
-    chosen = inputs[rng.integers(len(inputs), size=count * n_copies)]
-    at_ends = in_turn(count, n_copies) % 2 == 1
-    which = [rng.integers(n, size=np.count_nonzero(at_ends)) for n in far.shape[:3]]
-    chosen[at_ends] = far[tuple(which)]
-    return chosen, circuit.exact(chosen)

@@ -90,7 +90,8 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write the manifest by one atomic replace, with a hash of it: results that were edited are not printed."""
     with atomic_file(folder / MANIFEST) as file:
-        file.write(_as_json({**manifest, "sha256": _digest(manifest)}))
+        document = {**_finite(manifest), "sha256": _digest(manifest)}
+        file.write((json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:
@@ -279,11 +280,6 @@ class RunFolder:
     def _write(self, document: dict[str, Any]) -> None:
         write_manifest(self.path, document)
         self.manifest = read_manifest(self.path)
-
-
-def _as_json(value: Any) -> bytes:
-    """Plain values as JSON."""
-    return (json.dumps(_finite(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _finite(value: Any) -> Any:
