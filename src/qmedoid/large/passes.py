@@ -30,7 +30,7 @@ from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, label_spelling
 
 MOST_LABELS = 10_000
-"""Different cells of a target from which on it is a quantity, or a name of its own for every row."""
+"""Different cells of a target from which on it is a quantity, or a name for every row."""
 
 
 def count_labels(source: TableSource, first_row: int, *, reading: RawReading, target: str) -> Summary:
@@ -168,7 +168,7 @@ def hard_rows(
 
 
 def scale_for(odds: Array, each: float, count: float) -> float:
-    """τ so that about `count` rows are kept, where every one of some rows with these odds stands for `each`."""
+    """τ so that about `count` rows are kept, where every row with these odds counts `each`."""
     low, high = 1e-30, 1e30
     for _ in range(200):
         middle = float(np.sqrt(low * high))
