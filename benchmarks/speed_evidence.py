@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from _timing import RESULTS, Timing, core_seconds, write_table
 from qmedoid.geometry.scaling import fit_standard
-from qmedoid.kernels import evidence, nearest
+from qmedoid.kernels import backend, evidence, nearest
 from qmedoid.methods.evidence.design import EvidenceSettings, fit_rank_scaling
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.part import Neighbors
@@ -159,7 +159,7 @@ def time_evidence(report: Report, X: Array, repeats: int) -> None:
         times = both(lambda t, p=plan: evidence.measure(columns, p, threads=t), repeats)
         report.add(f"{what}: also distances and angles, columns", len(X), *times, ours)
         part = X[:TWIN_ROWS]
-        with mock.patch.object(evidence, "compiled", return_value=None):
+        with mock.patch.object(backend, "compiled", return_value=None):
             times = both(lambda t, p=plan, x=part: evidence.measure(x, p, channels=False, threads=t), 3)
         report.add(f"{what}: NumPy twin, rows", len(part), *times, ours)
         time_lightgbm(report, X, n_classes, ours, repeats)
@@ -194,7 +194,7 @@ def time_nearest(report: Report, X: Array, repeats: int) -> None:
     what = f"{N_NEAREST} nearest of {N_PROTOTYPES} in {N_METRICS} metrics"
     ours = report.add(what, len(X), *both(lambda t: search(logs, t), repeats))
     part = logs[:RIVAL_ROWS]
-    with mock.patch.object(nearest, "compiled", return_value=None):
+    with mock.patch.object(backend, "compiled", return_value=None):
         report.add(f"{what}: NumPy twin", len(part), *both(lambda t: search(part, t), 3), ours)
     for algorithm in ("brute", "kd_tree"):
         fitted = [NearestNeighbors(n_neighbors=N_NEAREST, algorithm=algorithm).fit(prototypes * r) for r in roots]

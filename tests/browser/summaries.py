@@ -92,7 +92,6 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
             "target": names[0], "classes": ["no", names[0]], "positive": names[0], "decided_by": "a sum", "rule": None,
             "parts": {names[1]: 1.0}, "n_medoids": 2, "n_neighbors": 0,
             "training_rows": 2000, "class_shares": [0.85, 0.15], "parameters": {names[1]: names[0], "seed": 1},
-            "card": f"# Saved model\n\nA card of {names[0][:200]}.\n\n| a | b |\n|---|---|\n| 1 | 2 |",
             "holds": "This page holds 2 rows.",
         },
         "columns": [
@@ -115,11 +114,6 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
                         "error": 0.01, "by_chance": 0.02, "by_chance_high": 0.03},
         "effects": [effect(names[0], list("abcde"), has_numbers=True), effect(names[1], names, has_numbers=False)],
         "medoids": {"columns": names, "rows": [{"training_row": 7, "class": names[0], "cells": names}]},
-        "stability": {
-            "about": "Fitted 5 times.", "rows": n_rows, "bootstraps": 5, "notes": ["Groups: nothing can be said."],
-            "decisions": {"flip_rate": 0.05, "flip_error": 0.01, "never_flipped": 0.9, "least_stable": [
-                {"row": 7, "decided": "no", "otherwise": names[0], "flip_rate": 0.8}]},
-        },
         "table": None,
         "findings": [{"code": f"QM10{place}", "status": status, "title": names[0], "why": names[1], "do": names[2]}
                      for place, status in enumerate(statuses)],

@@ -64,11 +64,11 @@ def test_data_block_holds_the_stops_as_they_are(page):
 def test_parts_that_are_not_known_are_left_out():
     empty = {"operating": None, "figures": None, "baselines": None, "confusion": None, "calibration": None,
              "effects": [], "medoids": None,
-             "stability": None, "findings": [], "left_out": [], "squares": None, "errors": None,
+             "findings": [], "left_out": [], "squares": None, "errors": None,
              "slices": []}  # fmt: skip
     base = {**summary(), **empty}
     base["columns"] = [{**column, "importance": None} for column in base["columns"]]
-    base["model"] = {**base["model"], "card": None, "target": None, "class_shares": None}
+    base["model"] = {**base["model"], "target": None, "class_shares": None}
     base["opening"] = opening(base)
     titles = re.findall(r"<h2[^>]*>([^<]*)", render(base))
     assert titles == ["To look at", "What if", "Checks", "What was fitted", "How this page was made"]
@@ -93,8 +93,8 @@ def test_shapes_of_dates_have_dates_and_those_of_scores_no_odds():
 
 
 def test_texts_that_are_shown_are_short_and_plain():
-    found = shown({"card": "a\nb", "name": HUGE, HUGE: ["x\ny"], "text": "a\u202eb", "n": 1.5, "none": None})
-    assert found["card"] == "a\nb"
+    found = shown({"text": "a\nb", "name": HUGE, HUGE: ["x\ny"], "u": "a\u202eb", "n": 1.5, "none": None})
+    assert found["text"] == "a\nb"
     assert len(found["name"]) == 120
     assert max(map(len, found)) == 300
     assert list(found.values())[2:] == [["x y"], "a b", 1.5, None]

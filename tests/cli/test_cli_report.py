@@ -73,12 +73,6 @@ def test_report_does_not_compare_rows_that_were_fitted_with_rows_that_were_not(c
     assert "Give a table of new rows" in " ".join(outcome.err.split())
 
 
-def test_report_shows_stability(cli, two, new, tmp_path):
-    found = cli.ok("report", two.model, new, "-o", tmp_path / "page.html", "--json", "--stability", 2).json
-    assert found["stability"]["bootstraps"] == 2
-    assert "not about this model file" in found["stability"]["about"]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -86,7 +80,6 @@ def test_report_shows_stability(cli, two, new, tmp_path):
         (["--cost", "-1"], "--cost must be a number above 0"),
         (["--ignore", "QM999"], "There is no finding 'QM999'"),
         (["--baselines"], "--baselines needs a table with classes"),
-        (["--stability", "3"], "--stability needs a table with classes"),
     ],
 )
 def test_report_refuses_wrong_calls(cli, two, options, message):

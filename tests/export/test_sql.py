@@ -177,17 +177,13 @@ def test_sql_names_the_model_and_the_table():
         as_sql(saved.model, dialect="oracle")
 
 
-def test_sql_of_sqlite_refuses_a_view():
-    saved, _ = exported("evidence", N_SCORED)
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE t (first, second, third, fourth)")
-    connection.execute("INSERT INTO t VALUES (1, 2, 3, 4)")
-    connection.execute("CREATE VIEW records AS SELECT * FROM t")
-    try:
-        rows = connection.execute(as_sql(saved.model, dialect="sqlite")).fetchall()
-    except sqlite3.OperationalError:
-        rows = []
-    assert rows == []
+@pytest.mark.parametrize(
+    "given", [{"format": "pmml"}, {"format": "js", "table": "t"}, {"format": "sql", "dialect": "x"}]
+)
+def test_saved_models_refuse_other_formats(tmp_path, given):
+    with pytest.raises(ParameterError, match="parameter"):
+        exported("evidence", N_SCORED).saved.export(tmp_path / "model", **given)
+    assert not list(tmp_path.iterdir())
 
 
 def test_sql_refuses_a_model_that_is_too_wide():

@@ -28,7 +28,7 @@ from qmedoid.cli.output import note, print_json, reading_bar
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.report.documents import ReportDict
+from qmedoid.report.documents import ReportBaselinesDict, ReportDict
 from qmedoid.report.reading import MOST_SAMPLED, Looked, look_at_data, look_at_file
 from qmedoid.report.summary import Report, ReportSettings, check_output, summarize, write_report
 from qmedoid.spelling import printable
@@ -44,7 +44,7 @@ _COMPARED_ROWS = 100_000
 
 @command(
     "qmedoid report patients.qmedoid new.csv -o report.html",
-    most_used=("output", "target", "cost", "baselines", "stability", "rows", "live", "json"),
+    most_used=("output", "target", "cost", "baselines", "rows", "live", "json"),
 )
 def run(
     model: ModelPath,
@@ -65,10 +65,6 @@ def run(
     baselines: Annotated[
         bool, flag(RESULTS, "Fit plain baselines to folds of the table, and compare.", "--baselines")
     ] = False,
-    stability: Annotated[
-        int | None,
-        option(RESULTS, "N", "Fit this many bootstrap samples of the table, 2 or more, and show what changes.", min=2),
-    ] = None,
     ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM104 (repeatable).")] = (
         None
     ),
@@ -85,28 +81,27 @@ def run(
     keep_pandas_away()
     if cost is not None and not 0 < cost < float("inf"):
         raise ParameterError(f"--cost must be a number above 0. Got {cost:g} instead.")
-    if table is None and (baselines or stability is not None):
-        asked = "--baselines" if baselines else "--stability"
-        raise ParameterError(f"{asked} needs a table with classes: qmedoid report MODEL TABLE {asked} …")
+    if table is None and baselines:
+        raise ParameterError("--baselines needs a table with classes: qmedoid report MODEL TABLE --baselines …")
     settings = ReportSettings(cost=cost, rows=rows, live=live, all_rows=all_rows, ignore=tuple(listed(ignore)))
     output = output or (None if json else Path(model).with_suffix(".html"))
     if output is not None:
         check_output(output)
-    loaded, looked, more = load_file(model), None, dict[str, Any]()
+    loaded, looked, compared = load_file(model), None, None
     if table is not None:
         with reading_bar("looking") as progress:
             most = _COMPARED_ROWS if baselines else MOST_SAMPLED
             looked = look_at_file(
                 loaded.model, table, target=target, on_progress=progress, most=most, **asdict(reading)
             )
-        more = _fits(loaded.model, looked, stability, baselines=baselines)
+        compared = _baselines(loaded.model, looked) if baselines else None
     names = {
         "model": Path(model).name,
         "sha256": loaded.sha256,
         "command": shlex.join(["qmedoid", *sys.argv[1:]]),
         "table": None if table is None else Path(table).name,
     }
-    summary = summarize(loaded.model, looked, names=names, settings=settings, **more)
+    summary = summarize(loaded.model, looked, names=names, settings=settings, baselines=compared)
     written = None if output is None else write_report(summary, output)
     if json:
         # Of the live model only whether it is in the page.
@@ -135,22 +130,15 @@ def _tell(written: Report) -> None:
     print(f"report of {' and '.join(counts)} written to {printable(written.path)} ({written.bytes:,} bytes).")
 
 
-def _fits(model: Model, looked: Looked, stability: int | None, *, baselines: bool) -> dict[str, Any]:
-    """Baselines and stability: what fits of the table show."""
-    found = dict[str, Any]()
-    if (baselines or stability is not None) and not (looked.codes >= 0).any():
-        asked = "--baselines" if baselines else "--stability"
-        raise ParameterError(f"{asked} needs a table with classes: this one has none that the model knows.")
-    if baselines:
-        from qmedoid.estimators.comparison import baselines_beside
+def _baselines(model: Model, looked: Looked) -> ReportBaselinesDict:
+    """Plain baselines that are fitted to the table."""
+    if not (looked.codes >= 0).any():
+        raise ParameterError("--baselines needs a table with classes: this one has none that the model knows.")
+    from qmedoid.estimators.comparison import baselines_beside
 
-        found["baselines"], notes = baselines_beside(model, looked.sample, looked.rows)
-        for one in notes:
-            note(one)
-    if stability is not None:
-        from qmedoid.estimators.stability import stability_beside
-
-        found["stability"] = stability_beside(model, looked.sample.table, looked.sample.codes, stability)
+    found, notes = baselines_beside(model, looked.sample, looked.rows)
+    for one in notes:
+        note(one)
     return found
 
 

@@ -27,10 +27,7 @@ from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QM
 from qmedoid.geometry.row_groups import group_classes, row_groups
 from qmedoid.markup.page import render
 from qmedoid.metrics.classification import flip_rates, group_agreement, mean_and_error, rates_by_margin
-from qmedoid.model.model import Model
-from qmedoid.tables.dataset import Dataset, DatasetSettings
-from qmedoid.tables.kinds import Inferred
-from qmedoid.tables.targets import Target
+from qmedoid.tables.dataset import Dataset
 
 NO_GROUPS = "Groups: nothing can be said, as the classifier has no groups of 2 or more, but not all, columns."
 NO_MEDOIDS = "Medoids: nothing can be said, as the classifier compares records with no real ones."
@@ -340,24 +337,3 @@ def _least_stable(
         }
         for row in order[np.nan_to_num(rates[order]) > 0].tolist()
     ]
-
-
-def stability_beside(model: Model, table: pa.Table, codes: Codes, n_bootstraps: int) -> dict[str, Any]:
-    """The stability part of a report: fits of the rows that have a class, with the method and columns of a model.
-
-    Rows with a class code below 0 are left out.
-    """
-    labeled = np.flatnonzero(codes >= 0)
-    rows = table.take(pa.array(labeled))
-    columns = tuple(column for column in model.contract.columns if column.name in rows.column_names)
-    classes, places = np.unique(np.array(model.decision.classes)[codes[labeled]], return_inverse=True)
-    target = Target(None, classes, places.astype(np.intp))
-    data = Dataset.of(rows, target, DatasetSettings(), kinds=Inferred(columns))
-    method = model.parameters.get("method", "auto")
-    classifier = MedoidClassifier(method=method if isinstance(method, str) else "auto", random_state=0)
-    found = stability(classifier, data, n_bootstraps=n_bootstraps, random_state=0)
-    about = (
-        f"{found.n_rows:,} rows of the table were fitted anew, all of them and {found.n_bootstraps} bootstrap samples, "
-        "with the method of this model. It is about such fits, not about this model file."
-    )
-    return {**found.as_dict(), "about": about}

@@ -123,8 +123,9 @@ def explain(model: Model, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, 
     # Differences of equal numbers leave rounding behind.
     varying = {name: value - constant.get(name, 0.0) for name, value in terms.items() if name != "operating point"}
     contributions = [share.contribution for share in shares.groups]
-    channels = found.channels
-    refuse_overflow(contributions, list(terms.values()), channels.distance[0], channels.angle[0])
+    assert found.distance is not None, "channels are wanted"
+    assert found.angle is not None, "channels are wanted"
+    refuse_overflow(contributions, list(terms.values()), found.distance[0], found.angle[0])
     return DecisionParts(
         winner=winner,
         other=other,
@@ -137,8 +138,8 @@ def explain(model: Model, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, 
         neighbors=shares.neighbors,
         by_circuit=bool(decided.by_circuit[0]),
         nearest=found.nearest[0],
-        distances=channels.distance[0],
-        angles=channels.angle[0],
+        distances=found.distance[0],
+        angles=found.angle[0],
     )
 
 

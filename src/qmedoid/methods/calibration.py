@@ -268,7 +268,10 @@ def _straight(
     n, n_classes = fused.shape
     priors = (share * np.bincount(codes, row_weights, n_classes) + 0.5) / (share * n + 0.5 * n_classes)
     prior_biases = np.log(priors / priors.max()) if biased else np.zeros(n_classes)
-    unit = _typical_spread(fused)
+    # The median spread of a row's scores, over rows whose scores differ at all: in this unit β is of the order of 1.
+    spread = np.ptp(fused, axis=1)
+    differing = spread[spread > 1e-12]
+    unit = max(float(np.median(differing)), 1e-6) if len(differing) else 1.0
     # One bias is redundant: the last class keeps its prior.
     n_biases = n_classes - 1 if biased else 0
     found = softmax_weights(
@@ -295,17 +298,6 @@ def _bounded(curve: Curve, scores: Array) -> Curve:
     knots = np.concatenate([ends[:1] - stretch, ends[:1], curve[0][inner], ends[1:], ends[-1:] + stretch])
     heights = np.concatenate([at_ends[:1] + gone, at_ends[:1], curve[1][inner], at_ends[1:], at_ends[-1:] - gone])
     return knots, heights
-
-
-def _typical_spread(fused: Array) -> float:
-    """The median spread of a row's scores, the unit in which β is of the order of 1.
-
-    From the nearest class to the farthest, over rows whose scores differ at all: where two classes have the same
-    medoid, the two smallest scores say nothing.
-    """
-    spread = fused.max(axis=1) - fused.min(axis=1)
-    differing = spread[spread > 1e-12]
-    return max(float(np.median(differing)), 1e-6) if len(differing) else 1.0
 
 
 # Imagined rows that pull the weights to equal shares and the biases to 0.

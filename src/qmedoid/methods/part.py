@@ -193,12 +193,6 @@ CLOSED_FORM = Backends()
 """Nothing is measured."""
 
 
-def score_part(part: Part, X: Table, backends: Backends, *, channels: bool, threads: int | None) -> Scored:
-    """Score records by a part, in closed form or by the backend that measures it."""
-    backend = getattr(backends, part.backend)
-    return part.score(X, channels=channels, threads=threads) if backend is None else part.score_measured(X, backend)
-
-
 def medoid_part(parts: Sequence[Part]) -> Part | None:
     """The first part that has medoids."""
     return next((part for part in parts if part.rows.points is not None), None)
@@ -223,7 +217,10 @@ def score_sum(
     for part, weight in zip(parts, weights.tolist(), strict=True):
         if weight > 0 or part is base:
             how = backends if weight > 0 or reads_features else CLOSED_FORM
-            scored = score_part(part, X, how, channels=channels and part is base, threads=threads)
+            if (backend := getattr(how, part.backend)) is None:
+                scored = part.score(X, channels=channels and part is base, threads=threads)
+            else:
+                scored = part.score_measured(X, backend)
             total = total + weight * scored.scores
             found = scored if part is base else found
     return found._replace(scores=total)

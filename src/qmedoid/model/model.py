@@ -26,7 +26,6 @@ from qmedoid.methods.part import (
     Scored,
     medoid_part,
     refuse_overflow,
-    score_part,
     score_sum,
 )
 from qmedoid.methods.registry import PARTS, part_class
@@ -247,7 +246,9 @@ class Model:
     def score(self, X: Table, *, channels: bool = False, threads: int | None = None) -> Scored:
         """The weighted sum of the parts, with what the part with medoids found; measured where there are backends."""
         if self._is_one:
-            return score_part(self.parts[0], X, self.backends, channels=channels, threads=threads)
+            if (backend := getattr(self.backends, self.parts[0].backend)) is None:
+                return self.parts[0].score(X, channels=channels, threads=threads)
+            return self.parts[0].score_measured(X, backend)
         return score_sum(
             self.parts,
             self.weights,

@@ -132,7 +132,9 @@ class Novelty:
 
 def nearest_distances(part: Part, X: Table, threads: int | None = None) -> Array:
     """Distance of every record to its nearest medoid of any class, on the scale of the model, shape (n,)."""
-    distances: Array = part.score(X, channels=True, threads=threads).channels.distance.min(axis=1)
+    distance = part.score(X, channels=True, threads=threads).distance
+    assert distance is not None, "the part has medoids"
+    distances: Array = distance.min(axis=1)
     return distances
 
 

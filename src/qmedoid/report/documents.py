@@ -33,7 +33,6 @@ class ReportModelDict(TypedDict):
     threshold: Annotated[float | None, "Probability of the cut; null for more than two classes."]
     rule: Annotated[str | None, "How the cut was chosen; null for more than two classes."]
     parameters: Annotated[dict[str, Any], "Parameters of the fit, by name."]
-    card: Annotated[str, "The model card, in Markdown."]
     holds: Annotated[str, "Which rows of the training table the page holds."]
 
 
@@ -289,7 +288,6 @@ class SummaryDict(EvaluatedDict, AboutModelDict):
     made: Annotated[ReportMadeDict, "How the page was made."]
     model: Annotated[ReportModelDict, "What was fitted."]
     baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
-    stability: Annotated[dict[str, Any] | None, "What 'qmedoid stability' says of fits of the table, if asked for."]
     expected: Annotated[ReportExpectedDict | None, "Counts of held-out rows at the present cut, of two classes."]
 
 

@@ -14,7 +14,6 @@ from qmedoid.markup import page
 from qmedoid.markup.charts import plain
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import atomic_file, check_target
-from qmedoid.model.storage.card import model_card
 from qmedoid.report.documents import ReportBaselinesDict, ReportExpectedDict, ReportModelDict, SummaryDict
 from qmedoid.report.evaluation import evaluated
 from qmedoid.report.findings import FINDINGS, evaluate_findings
@@ -71,7 +70,6 @@ def summarize(
     names: Mapping[str, str | None] | None = None,
     settings: ReportSettings | None = None,
     baselines: ReportBaselinesDict | None = None,
-    stability: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The summary of a model, and of what it decides about a table if one was looked at.
 
@@ -82,7 +80,7 @@ def summarize(
     names : mapping of str to str, optional
         What the page calls its files: ``"model"``, its ``"sha256"``, ``"table"``, and the ``"command"`` that makes it.
     settings : ReportSettings
-    baselines, stability : mapping or None
+    baselines : mapping or None
         What layers above found, in the form of the summary.
     """
     names, settings = names or {}, settings or ReportSettings()
@@ -112,11 +110,10 @@ def summarize(
             "table": names.get("table"),
             "command": names.get("command"),
         },
-        "model": _fitted(model, settings, holds),
+        "model": _fitted(model, holds),
         **about,
         **shown,
         "baselines": baselines,
-        "stability": None if stability is None else dict(stability),
         "expected": expected,
     }
     made: dict[str, Any] = {**summary}
@@ -126,7 +123,7 @@ def summarize(
     return made
 
 
-def _fitted(model: Model, settings: ReportSettings, holds: str) -> ReportModelDict:
+def _fitted(model: Model, holds: str) -> ReportModelDict:
     decision, medoids, training = model.decision, model.medoids, model.training
     decided_by = model.facts["description"]
     if model.policy == "selective":
@@ -147,7 +144,6 @@ def _fitted(model: Model, settings: ReportSettings, holds: str) -> ReportModelDi
         "threshold": None if decision.operating is None else decision.operating.threshold,
         "rule": None if decision.operating is None else decision.operating.rule,
         "parameters": dict(model.parameters),
-        "card": model_card(model, raw_rows=model.records is not None and settings.rows),
         "holds": holds,
     }
 
@@ -191,7 +187,7 @@ def _live(model: Model, sha256: str | None, settings: ReportSettings) -> dict[st
 SCRIPTS = ("base.js", "slider.js", "controls.js", "medoids.js", "whatif.js", "squares.js")
 """Files of the page's script, in the order in which they run."""
 _SIGNS = {"problem": "✕", "tip": "!", "passed": "✓", "not applicable": "–", "ignored": "–"}
-_LONG = {"card": 100_000, "text": 20_000, "command": 2_000, "about": 2_000}
+_LONG = {"text": 20_000, "command": 2_000, "about": 2_000}
 """Characters that are shown of longer texts, by their keys; all others are names, cells and sentences."""
 _SENTENCES = ("why", "do", "title", "holds", "reason", "absent", "encoding", "decided_by", "headline", "sentences")
 _LENGTHS = {**dict.fromkeys(_SENTENCES, 1_000), **_LONG}

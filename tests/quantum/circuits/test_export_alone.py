@@ -317,17 +317,6 @@ def test_file_alone_gives_the_distance_to_a_medoid(name, form, which):
         assert description["medoid"]["training_row"] == row
 
 
-def test_distance_in_a_file_is_the_one_that_an_explanation_shows():
-    X, y = table_of(2)
-    saved = SavedModel(hybrid(EVIDENCE).fit(X, y).model_)
-    for medoid in saved.explain(X, 4)["medoids"]:
-        circuit = saved.circuit(X, 4, which="swap-test", medoid=medoid["training_row"])
-        s, distance = distance_alone(circuit, circuit.metadata["qmedoid"])
-        assert s > 0.01
-        assert distance == pytest.approx(medoid["distance"], rel=1e-12)
-        assert circuit.metadata["qmedoid"]["medoid"]["class"] == medoid["class"]
-
-
 def test_small_overlaps_are_known_to_an_absolute_error():
     model = MODELS["several medoids"]
     method = model.parts[0]

@@ -145,15 +145,6 @@ def test_jobs_differ_and_the_same_seed_repeats_them(make):
             assert not np.array_equal(found[first], found[second])
 
 
-def test_noise_of_jobs_is_independent():
-    device = Device(n_qubits=50, seed=3)
-    pack = device.pack(INTERFERENCE, 1, 50)
-    batch = CircuitBatch(pack, np.tile(INTERFERENCE.angles([[1.0]], [[2.0]]), (20, 50)), 200)
-    counts = [run(device, [batch, batch], seed=[job]) for job in range(2)]
-    flat = [ones.ravel() for job in counts for ones in job]
-    assert np.abs(np.corrcoef(flat) - np.eye(4)).max() < 0.12  # of 1,000 numbers
-
-
 def test_seeds_that_repeat_shots_are_refused_or_warned_of():
     with pytest.raises(ParameterError, match=r"same shots for every circuit.*default_rng\(7\)"):
         as_device(StatevectorSampler(seed=7))

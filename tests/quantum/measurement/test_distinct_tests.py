@@ -11,7 +11,7 @@ from qmedoid import compact_swap_test
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.quantum import Device, MeasurementSettings, make_plan
 from qmedoid.quantum.circuits.compact_swap import FORMS, form_named
-from qmedoid.quantum.measurement.recorder import Answers, Decided, Recorder
+from qmedoid.quantum.measurement.recorder import Answers, Decided
 from qmedoid.quantum.measurement.recorder import tests_of as distinct_tests
 
 INTERFERENCE = form_named("interference")
@@ -99,14 +99,6 @@ def test_the_same_angles_are_the_same_test_whatever_the_scale():
     for register in ("column", "group"):
         (tests,), _ = distinct_tests([(X, Y), (4.0 * X, 4.0 * Y)], INTERFERENCE, register)
         assert len(tests) == (2 if register == "column" else 1)
-
-
-def test_recorder_answers_in_closed_form_and_keeps_what_it_was_asked():
-    recorder = Recorder()
-    rows = np.array([[3.0, 0.0]])
-    assert recorder(rows, [[0.0, 4.0]]).distance == 5.0
-    rows[:] = 7.0
-    np.testing.assert_array_equal(recorder.asked[0][0], [[3.0, 0.0]])
 
 
 def test_calls_that_were_not_planned_are_refused():

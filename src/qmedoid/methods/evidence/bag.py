@@ -211,7 +211,8 @@ def _chosen_triples(Z: Array, residuals: Array, stems: list[Columns]) -> list[Co
     if Z.shape[1] < 3:
         return []
     cells = [_cells(column, _TRIPLE_CELLS) for column in Z.T]
-    gains = _crossing_gains([_crossed(cells[f], cells[g]) for f, g in stems], cells, residuals)
+    crossed = [(cells[f][:, :, None] * cells[g][:, None, :]).reshape(len(Z), -1) for f, g in stems]
+    gains = _crossing_gains([both[:, both.any(axis=0)] for both in crossed], cells, residuals)
     best: dict[Columns, float] = {}
     for stem, (f, g) in enumerate(stems):
         for h in range(len(cells)):
@@ -228,11 +229,6 @@ def _cells(column: Array, n_cells: int) -> Array:
     edges = np.unique(np.quantile(column, np.arange(1, n_cells) / n_cells)) - TIE * np.abs(column).max()
     _, cell = np.unique(np.searchsorted(edges, column, side="right"), return_inverse=True)
     return np.asarray(cell[:, None] == np.arange(cell.max() + 1), dtype=np.float64)
-
-
-def _crossed(left: Array, right: Array) -> Array:
-    both = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
-    return both[:, both.any(axis=0)]
 
 
 def _crossing_gains(left: list[Array], right: list[Array], residuals: Array) -> Array:

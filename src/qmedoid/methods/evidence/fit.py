@@ -91,14 +91,6 @@ def medoids_of_classes(
     return np.array([rows[turn] for turn in turns for rows in found if turn < len(rows)], dtype=np.intp)
 
 
-def counted_rows(rows: Array, codes: Codes) -> Codes:
-    """How often every row occurs in its class, 0 where it has occurred before."""
-    cells = equal_rows(np.column_stack([rows, codes]))
-    counts = np.zeros(len(rows), dtype=np.intp)
-    counts[first_rows(cells)] = np.bincount(cells)
-    return counts
-
-
 def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | None = None) -> Codes:
     """Lloyd's k-means from k random rows; each centre is then replaced by the nearest row that is still free."""
     each = np.ones(len(Z)) if counts is None else counts.astype(np.float64)
@@ -167,7 +159,10 @@ def fit_evidence(
     # Equal rows that count differently are not left out alike.
     compared = known if weights is None else np.column_stack([known, weights])
     together = None if row_groups is None else RowGroups(row_groups, compared)
-    counts = None if row_groups is None else counted_rows(known, labels)
+    counts = None
+    if row_groups is not None:  # how often every row occurs in its class, 0 where it has occurred before
+        cells, counts = equal_rows(np.column_stack([known, labels])), np.zeros(len(known), dtype=np.intp)
+        counts[first_rows(cells)] = np.bincount(cells)
     rows = Scaled(rank_scaling.apply(known), np.clip(linear_scaling.apply(known), -CLIP, CLIP))
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
     chosen: list[Codes] = []

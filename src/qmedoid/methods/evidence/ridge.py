@@ -103,7 +103,7 @@ class RowGroups:
 
 PENALTIES: Array = 10.0 ** np.arange(-7.0, 2.25, 0.5)
 """The path of λ, in units of the number of rows."""
-_FURTHER: Array = 10.0 ** np.arange(-9.0, -7.25, 0.5)
+_PATHS = PENALTIES, np.concatenate([10.0 ** np.arange(-9.0, -7.25, 0.5), PENALTIES])
 # Rows from which on the path goes further down: a table without noise asks for it.
 _FURTHER_FROM = 1000
 # Directions whose share of the largest is below this are rounding.
@@ -120,11 +120,6 @@ _TOLERANCE, _ROUGHLY = 1e-6, 1e-5
 _STRENGTHS: tuple[float, ...] = (64.0, 16.0, 4.0, 1.0)
 # Numbers of a block of rows: they stay in the cache for both products of a step.
 _CACHED_NUMBERS = 2**16
-
-
-def penalties_for(n_rows: int) -> Array:
-    """The path of λ for so many rows."""
-    return np.concatenate([_FURTHER, PENALTIES]) if n_rows >= _FURTHER_FROM else PENALTIES
 
 
 class RidgePath(NamedTuple):
@@ -175,7 +170,7 @@ def fit_ridge(
     plain ridge, where the intercept is a further feature √u.
     """
     n, roots = len(features), None if row_weights is None else np.sqrt(row_weights)[:, None]
-    penalties = penalties_for(n) if penalties is None else penalties
+    penalties = _PATHS[n >= _FURTHER_FROM] if penalties is None else penalties
     sizes, directions, rotated = _rotated(features if roots is None else roots * features)
     means = np.average(targets, axis=0, weights=row_weights) if roots is not None else targets.mean(axis=0)
     centered = targets - means if roots is None else roots * (targets - means)

@@ -112,7 +112,13 @@ def fit_rare(
     rng = np.random.default_rng(seed)
     order = order_by_content(X)
     X = np.ascontiguousarray(X[:, order])
-    rare_class = _rare_class(codes)
+    counts = np.bincount(codes, minlength=2)
+    if len(counts) != 2 or counts.min() < 2:
+        raise DataError(
+            f"A rare-event model needs two classes with at least two rows of each. Got classes of "
+            f"{counts.tolist()} rows: use another method for such a table."
+        )
+    rare_class = 0 if counts[0] < counts[1] else 1
     is_rare = codes == rare_class
     if groups is not None and min(len(np.unique(groups[rows])) for rows in (is_rare, ~is_rare)) < 2:
         raise DataError(
@@ -168,7 +174,9 @@ def _fit_model(
     metrics = np.array([make_metric(name, scaled, is_rare, rng) for name in settings.metrics])
     # At most one prototype of a group and class.
     heads = None if groups is None else first_rows(numbered(2 * groups + is_rare))
-    rare, common = draw_prototypes(is_rare, settings, rng, heads)
+    rows = np.arange(len(is_rare)) if heads is None else np.sort(heads)
+    rare = draw_rows(rows[is_rare[rows]], settings.n_rare, rng)
+    common = draw_rows(rows[~is_rare[rows]], settings.n_common, rng)
     n_typical = len(common)
     geometry = _geometry(scaling, scaled[rare], scaled[common], n_typical, metrics, settings)
     kinds = settings.deltas_strength, settings.nearness_strength, settings.position_strength, settings.middle_strength
@@ -227,15 +235,6 @@ def own_places(rare: Codes, common: Codes, n_rows: int, groups: Codes | None = N
     return places[:, group]
 
 
-def draw_prototypes(
-    is_rare: Flags, settings: RareSettings, rng: np.random.Generator, heads: Codes | None = None
-) -> tuple[Codes, Codes]:
-    """Rare and common rows at random, in the order of the table; of `heads` alone, if given."""
-    rows = np.arange(len(is_rare)) if heads is None else np.sort(heads)
-    rare = draw_rows(rows[is_rare[rows]], settings.n_rare, rng)
-    return rare, draw_rows(rows[~is_rare[rows]], settings.n_common, rng)
-
-
 def hardest(logits: Array, is_rare: Flags, common: Codes, count: int, heads: Codes | None = None) -> Codes:
     """Common rows with the highest logits that are not `common` yet, in the order of the table; of `heads` alone."""
     candidates = ~is_rare
@@ -254,16 +253,6 @@ def make_metric(name: MetricName, scaled: Array, is_rare: Flags, rng: np.random.
     rows = np.concatenate([np.flatnonzero(is_rare), draw_rows(np.flatnonzero(~is_rare), _CONTRAST_ROWS, rng)])
     contrast = column_contrast(scaled[rows], is_rare[rows])
     return contrast if contrast.any() else np.ones(scaled.shape[1])
-
-
-def _rare_class(codes: Codes) -> int:
-    counts = np.bincount(codes, minlength=2)
-    if len(counts) != 2 or counts.min() < 2:
-        raise DataError(
-            f"A rare-event model needs two classes with at least two rows of each. Got classes of "
-            f"{counts.tolist()} rows: use another method for such a table."
-        )
-    return 0 if counts[0] < counts[1] else 1
 
 
 def _geometry(

@@ -166,8 +166,15 @@ def train_variational(
     inputs = angle_map.apply(features).astype(network.precision, copy=False)
     rows = Batch(inputs, data.codes, row_weights(data.codes, data.class_weights), data.offset)
     objective = batch_objective(network, rows, data.class_weights, settings.batch_size, settings.sampling)
-    contents = _fingerprint(rows) if watch.keeper is not None else ""
-    names = [hashlib.sha256(f"{settings} {contents} {list(entropy)}".encode()).hexdigest() for entropy in seeds]
+    contents = hashlib.sha256()
+    if watch.keeper is not None:  # a training is only taken up on the very same data
+        for part in rows:
+            if part is not None:
+                contents.update(f"{part.dtype} {part.shape}".encode())
+                contents.update(np.ascontiguousarray(part).data)
+    names = [
+        hashlib.sha256(f"{settings} {contents.hexdigest()} {list(entropy)}".encode()).hexdigest() for entropy in seeds
+    ]
     # Read here and not by the workers, so that a warning about a damaged file points at the caller.
     kept = [None if watch.keeper is None else watch.keeper.load(name) for name in names]
 
@@ -230,16 +237,6 @@ def _train_one(
     if settings.optimizer == "spsa":
         return minimize_spsa(objective, state, settings.stopping, gains=settings.spsa_gains, **how)
     return minimize_adam(objective, state, settings.stopping, learning_rate=settings.learning_rate, **how)
-
-
-def _fingerprint(data: Batch) -> str:
-    """A name for the contents of the rows: a training is only taken up on the very same data."""
-    digest = hashlib.sha256()
-    for part in data:
-        if part is not None:
-            digest.update(f"{part.dtype} {part.shape}".encode())
-            digest.update(np.ascontiguousarray(part).data)
-    return digest.hexdigest()
 
 
 # --- batches ----------------------------------------------------------------------------------------------------------
