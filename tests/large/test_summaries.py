@@ -132,7 +132,7 @@ def test_memory_decides_how_many_rows_are_fitted_and_judged() -> None:
     assert needed_bytes(large[0], 30) <= 2**31 < needed_bytes(large[0] + 2, 30)
     schema = pa.schema([("a", pa.float64()), ("b", pa.string()), ("c", pa.int8())])
     assert width_of(schema) == 6
-    assert shares_for(10_000, 50_000, 0.25, is_asked=False)[0] == 0.25
-    assert shares_for(10_000_000, 50_000, 0.25, is_asked=False)[0] == 0.005
+    assert shares_for(10_000, 50_000, 0.25, is_requested=False)[0] == 0.25
+    assert shares_for(10_000_000, 50_000, 0.25, is_requested=False)[0] == 0.005
     with pytest.raises(ParameterError, match=r"give a share of at most 0\.005"):
-        shares_for(10_000_000, 50_000, 0.25, is_asked=True)
+        shares_for(10_000_000, 50_000, 0.25, is_requested=True)

@@ -317,7 +317,7 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
                 Said.kept = "nothing was written"
             yield None
             return
-        how: dict[str, Any] = {"test": _test_share(options), "is_asked": options.test != type(options).test}
+        how: dict[str, Any] = {"test": _test_share(options), "is_requested": options.test != type(options).test}
         for one in counted.notes[:_MOST_NOTES]:
             note(one)
         if len(counted.notes) > _MOST_NOTES:

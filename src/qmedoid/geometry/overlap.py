@@ -26,7 +26,7 @@ _SMALLEST, _LARGEST = 2.0**-480, 2.0**480
 
 
 class SwapTest(NamedTuple):
-    """What one compact SWAP test tells of each pair of rows, arrays of shape (n_X, n_Y).
+    """What one compact SWAP test measures of each pair of rows, arrays of shape (n_X, n_Y).
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ def _exact(X: Array, Y: Array, angle: AngleKind) -> SwapTest:
             if angle == "true":
                 out.angle[rows, j] = row_angles(x, y[None, :])
             else:
-                # A vector may be far smaller than its partner: whether it is zero is asked of the vector as given.
+                # A vector may be far smaller than its partner: the vector as given says whether it is zero.
                 zero = ~np.any(x, axis=1) | (not np.any(y))
                 out.angle[rows, j] = np.where(zero, 0.0, np.arccos(np.sqrt(overlap)))
     return out

@@ -144,7 +144,7 @@ def group_folds(groups: Codes, codes: Codes, n_folds: int, rng: np.random.Genera
 
 
 def is_clear_gain(gains: Array, groups: Codes | None, n_errors: float, least: float = 0.0) -> bool:
-    """Whether gains in log-likelihood by row add up to more than so many standard errors, and than a least gain.
+    """Whether gains in log-likelihood by row add up to more than a number of standard errors, and than a least gain.
 
     Rows of one group count as one draw.
     """

@@ -17,7 +17,7 @@ from qmedoid.kernels.evidence import knot_places
 from qmedoid.schema import MODERATE, Values, part_bounds
 
 ScalingKind = Literal["standard", "minmax", "none"]
-# Rows from which on a column is scaled by a call of its own.
+# Rows from which on a column is scaled by a separate call.
 _FEW_ROWS = 20
 SCALING_KINDS: tuple[ScalingKind, ...] = ("standard", "minmax", "none")
 

@@ -67,7 +67,7 @@ def kernels_in_use() -> str:
 
 
 def thread_count(threads: int | None) -> int:
-    """The number of threads asked for by the caller, else by ``QMEDOID_THREADS``, else one per core."""
+    """The number of threads requested by the caller, else by ``QMEDOID_THREADS``, else one per core."""
     if threads is not None:
         if threads < 1:
             raise ParameterError(f"The 'threads' parameter must be None or an int >= 1. Got {threads!r} instead.")

@@ -258,7 +258,7 @@ def _filled_up(folds: dict[float, Array], n_outputs: int) -> tuple[Array, Array]
 
 
 def _pair_arrays(pairs: Pairs, nearest: tuple[int, ...], own: Array, by_class: Codes, n_outputs: int) -> dict[str, Any]:
-    """Pairs group by group, all medoids with the lines that tell the nearest first."""
+    """Pairs group by group, all medoids with the lines of the nearest first."""
     first = pairs.pop(nearest, {})
     groups = [(nearest, {int(place): first.get(int(place), {}) for place in by_class}), *pairs.items()]
     members = [np.array(lines, dtype=np.intp) for lines, _ in groups]

@@ -20,7 +20,7 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels.backend import in_chunks
 from qmedoid.kernels.ties import SAME_PLACE, TIE, stable_order
 
-#: The largest number of neighbors that can be asked for.
+#: The largest number of neighbors that can be requested.
 MOST_NEAREST = 16
 # Rows per call of the compiled kernel, and multiply-adds that are worth another thread.
 _CHUNK_ROWS = 1200

@@ -128,7 +128,7 @@ class FoldSearch:
         signed: bool,
     ) -> None:
         kernel = compiled("search")
-        assert kernel is not None, "the caller has asked whether it is built"
+        assert kernel is not None, "the caller knows that it is built"
         self.kernel = kernel
         sampled = np.concatenate(samples)
         others = np.setdiff1d(np.arange(len(train)), sampled)

@@ -133,7 +133,7 @@ def grow_histogram(
     `n_tried` columns, drawn by `rng`, are tried at a node.
     """
     kernel = compiled("histogram")
-    assert kernel is not None, "the caller has asked whether it is built"
+    assert kernel is not None, "the caller knows that it is built"
     n_outputs, n_columns, (bins, codes) = len(start), len(n_bins), rows
     boosting = kernel.Boosting(bins, n_bins, codes, start, rate, l2, least_rows)
     n_trees, n_masks = n_iterations * n_outputs, N_NODES * n_outputs

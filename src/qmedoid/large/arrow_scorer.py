@@ -137,7 +137,7 @@ class ArrowScorer:
         Returns
         -------
         RecordBatchReader
-            It reads its blocks from the data as they are asked for; ``read_all()`` makes a table of them.
+            It reads its blocks from the data as they are requested; ``read_all()`` makes a table of them.
         """
         if not hasattr(data, "__arrow_c_stream__"):
             raise DataError(

@@ -77,7 +77,7 @@ def with_targets(X: Any, y: Any) -> list[tuple[Delayed, ...]]:
 
 
 def check_same_rows(place: int, x: Any, y: Any) -> None:
-    """Refuse a partition of X and one of y that do not hold the same rows in the same order, as far as they tell.
+    """Refuse a partition of X and one of y that do not hold the same rows in the same order.
 
     A shuffle may put the rows of a partition in another order every time it is computed, and collections that were
     taken from one are computed apart: their lengths agree, and their rows do not.

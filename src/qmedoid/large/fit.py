@@ -132,7 +132,7 @@ def fit_in_passes(
     fit_sample: FitSample,
     *,
     test: float = 0.0,
-    is_asked: bool = False,
+    is_requested: bool = False,
     memory: int = DEFAULT_MEMORY,
     seed: int = 0,
     sizes: tuple[int, int] | None = None,
@@ -140,8 +140,8 @@ def fit_in_passes(
     """Fit a classifier to a table in passes.
 
     The parameters of `owner`, a `MedoidClassifier`, say what is fitted; `fit_sample` fits it or a copy. A share `test`
-    of the rows is held out: without `is_asked`, no more than can be judged in memory. `sizes` are rows that are fitted
-    and judged at most; by default as many as the bytes of `memory` take.
+    of the rows is held out: without `is_requested`, no more than can be judged in memory. `sizes` are rows that are
+    fitted and judged at most; by default as many as the bytes of `memory` take.
     """
     if owner.class_weight is not None:
         raise ParameterError(
@@ -149,7 +149,7 @@ def fit_in_passes(
             "leave class_weight out, and move the operating point instead."
         )
     sizes = sizes or sizes_for(memory, width_of(runner.facts.schema))
-    held_out, calibrate = shares_for(counted.n_rows, sizes[1], test, is_asked=is_asked)
+    held_out, calibrate = shares_for(counted.n_rows, sizes[1], test, is_requested=is_requested)
     found = _PassFit(owner, runner, counted, settings, held_out, calibrate, sizes, seed).run(fit_sample)
     if held_out < test:
         share = 100 * held_out
@@ -238,7 +238,7 @@ class _PassFit:
             if kind not in ("number", "date"):
                 texts, how = table.select([settings.times]), settings.date_order
                 time = infer_columns(texts, roles={settings.times: "date"}, date_order=how).columns[0]
-            # How many rows of the table each row of the sample stands for, and the moment up to which they train.
+            # How many rows of the table each row of the sample counts, and the moment up to which they train.
             rates = np.array([*self.rates.values(), 1.0])
             each = 1.0 / rates[label_codes(table.column(self.target).cast(pa.string()), tuple(self.rates))]
             times = moments(table.column(settings.times), time)
@@ -257,7 +257,7 @@ class _PassFit:
         return raw.filter(pa.array(part == TRAIN)), draws[part == TRAIN]
 
     def _with_hard_rows(self, training: pa.Table, kinds: Inferred, split: RowSplit) -> tuple[pa.Table, Array]:
-        """Training rows with hard ones of the whole table, and how many rows each of them stands for."""
+        """Training rows with hard ones of the whole table, and how many rows each of them counts."""
         common = tuple(sorted(frozenset(self.rates) - self.rare))
         rate, of_rare = self.rates[common[0]], self.rates[min(self.rare)]
         is_rare = self._is_rare(training)

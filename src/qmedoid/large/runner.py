@@ -29,7 +29,7 @@ from qmedoid.tables.binary_files import BinaryFile
 from qmedoid.tables.source import Bytes, TableSource, find_files, open_table
 
 PARTITION_ROWS = 2**20
-"""Rows of a Parquet file that are one partition, about: whole row groups until there are so many."""
+"""Rows of a Parquet file that are one partition, about: whole row groups until they are reached."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class Runner:
         return self._summaries(name, one, [0] * len(self.tasks), self.lengths)
 
     def run(self, name: str, one: Pass, lengths: Sequence[int]) -> Summary:
-        """The merged summary of all partitions, which have so many rows."""
+        """The merged summary of all partitions, which have these lengths."""
         return merge(self._summaries(name, one, [0, *accumulate(lengths)][: len(lengths)], lengths))
 
     def _summaries(self, name: str, one: Pass, starts: Sequence[int], lengths: Sequence[int | None]) -> list[Summary]:

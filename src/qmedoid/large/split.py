@@ -2,7 +2,7 @@
 
 Rows that are equal in all columns that are learned from, or rows of one group, have one chance and go to one part: none
 is judged by a model that has seen its twin. In a coarse table, such as one of three columns of two values each, equal
-rows are no twins, and each has a chance of its own (see `qmedoid.geometry.row_groups`). In an order of time the latest
+rows are no twins, and each has a separate chance (see `qmedoid.geometry.row_groups`). In an order of time the latest
 rows are held out.
 """
 
@@ -105,7 +105,7 @@ _NUMBERS, _OTHERS = 1, 4
 _JUDGED_BYTES = 400
 # Shares of the sample: rows of a rare class at most, and hard rows of the common one.
 RARE_SHARE, HARD_SHARE = 0.2, 0.2
-# A sample has so many rows of every class at least, if there are so many.
+# Rows of every class that a sample has at least, if the table has them.
 SMALL_CLASS = 50
 # Rows that calibrate, as a share of the table at most, and of those that are not held out.
 _CALIBRATING, _OF_TRAINING = 0.1, 0.25
@@ -128,7 +128,7 @@ def width_of(schema: pa.Schema) -> int:
 
 
 def sizes_for(memory: int, width: int) -> tuple[int, int]:
-    """Rows that can be fitted and rows that can be judged in so many bytes; `width` is that of `width_of`."""
+    """Rows that can be fitted and rows that can be judged in these bytes; `width` is that of `width_of`."""
     if memory < LEAST_MEMORY:
         raise ParameterError(
             f"A fit needs at least {LEAST_MEMORY / 2**20:.0f} MB of memory. Got {memory / 2**20:.0f} MB."
@@ -146,12 +146,12 @@ def _row_bytes(width: int) -> int:
     return ROW_BYTES + CELL_BYTES * min(width, _CLOSELY) + _WIDE_BYTES * max(width - _CLOSELY, 0)
 
 
-def shares_for(n_rows: int, most: int, asked: float, *, is_asked: bool) -> tuple[float, float]:
+def shares_for(n_rows: int, most: int, requested: float, *, is_requested: bool) -> tuple[float, float]:
     """Shares of a table that are held out and that calibrate; by default, at most what can be judged."""
-    test = asked if is_asked else min(asked, most / n_rows)
+    test = requested if is_requested else min(requested, most / n_rows)
     if test * n_rows > 1.01 * most:
         raise ParameterError(
-            f"--test {asked:g} holds out {test * n_rows:,.0f} rows, and {most:,} can be judged in the memory "
+            f"--test {requested:g} holds out {test * n_rows:,.0f} rows, and {most:,} can be judged in the memory "
             f"of this fit: give a share of at most {most / n_rows:.3g}, or more --memory."
         )
     return test, min(_CALIBRATING, _OF_TRAINING * (1.0 - test), most / n_rows)
