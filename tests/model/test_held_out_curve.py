@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve, TrainingSummary
+from qmedoid.model.training_summary import MOST_CUTS, HeldOutCurve
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(-20, 20)), max_size=200)
 
@@ -53,9 +53,3 @@ def test_curve_of_many_rows_has_at_most_2048_cuts():
     curve = HeldOutCurve.of(positive, rng.normal(size=100_000) + 2 * positive)
     assert 1000 < len(curve.thresholds) <= MOST_CUTS
     assert set(range(1, curve.n_positive + 1)) == set(curve.true_positives.tolist()) - {0}  # every rare row is a step
-
-
-def test_summary_of_numbers_has_nothing_missing():
-    summary = TrainingSummary.of_numbers(20, np.zeros(3, dtype=np.intp))
-    assert summary.missing_shares.tolist() == [0, 0, 0]
-    assert [len(shares) for shares in summary.level_shares] == [0, 0, 0]

@@ -34,8 +34,8 @@ def test_points_are_decimal_points_unless_told_otherwise(sizes, signs, n_missing
 @pytest.mark.parametrize("shown", ["0.5", "1.27", "1275.125", "36.6"])
 def test_another_column_of_a_file_shows_what_a_point_means(tmp_path, shown):
     file = tmp_path / "table.csv"
-    for cell, is_shown in ((shown, True), ("2.500", False), ("2", False)):
-        lines = [f"1.275,{cell}", *(f"{935 + row},2" for row in range(9))]
+    for cell, other, is_shown in ((shown, "2", True), ("2.500", "3.500", False), ("2", "2", False)):
+        lines = [f"1.275,{cell}", *(f"{935 + row},{other}" for row in range(9))]
         file.write_text("\n".join(["a,b", *lines]) + "\n")
         with open_table(file) as source:
             table = source.read()[0]

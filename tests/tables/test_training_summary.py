@@ -1,4 +1,4 @@
-"""The summary of a training table counts levels, missing cells and days as the table has them."""
+"""The summary of a training table counts missing cells and days as the table has them."""
 
 import datetime
 
@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from qmedoid import MedoidClassifier
-from qmedoid.model.contract import Levels
 from qmedoid.tables.text_kinds import rows_per_day
 
 
@@ -36,19 +35,6 @@ def test_missing_cells_are_those_of_the_table(case):
     expected = [table[name].null_count for name in model.contract.names]
     assert model.training.missing.tolist() == expected
     assert min(expected) > 0
-
-
-def test_levels_are_counted_in_the_order_of_the_encoding(case):
-    table, _, model = case
-    for column, encoding, counts in zip(model.contract.columns, model.encodings, model.training.levels, strict=True):
-        cells = table[column.name].to_pylist()
-        if isinstance(encoding, Levels):
-            assert counts.tolist() == [cells.count(level) for level in encoding.levels]
-        elif column.kind == "boolean":
-            assert counts.tolist() == [cells.count(False), cells.count(True)]
-        else:
-            assert len(counts) == 0
-    assert sum(len(counts) > 0 for counts in model.training.levels) == 3
 
 
 def test_curve_of_a_fit_agrees_with_its_operating_summary(case):

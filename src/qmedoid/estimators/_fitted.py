@@ -159,7 +159,7 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             records=None if part is None else columns.records(data.X[part.rows.numbers]),
             parameters=plain_parameters(self),
             novelty=fit_novelty(data.X, columns.encodings, part),
-            training=TrainingSummary.of_numbers(len(data.codes), columns.n_missing, curve),
+            training=TrainingSummary(len(data.codes), columns.n_missing, curve),
             **fitted,
         )
         return data.as_given(replace(model, importances=training_importances(model, data.X, held_out)))

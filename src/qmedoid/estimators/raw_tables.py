@@ -294,7 +294,8 @@ def _fit_columns(
     kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
     kinds.check_any()
     left_out = {name: left_out_note(name, why) for name, why in kinds.left_out.items()}
-    notes += [*kinds.all_notes, *left_out.values()]
+    notes += [*kinds.notes.values(), *(one.message(name) for name, one in kinds.sentinels.items())]
+    notes += left_out.values()
     guessed = [name for name in left_out if roles.get(name) != "ignore"]
     if guessed and not data.is_part:
         message = "; ".join(left_out[name] for name in guessed[:_NAMED])

@@ -291,8 +291,6 @@ class _Tally:
                 some = values[rows]
                 known = ~np.isnat(some) if column.kind == "date" else cells.is_usable(some)
                 absent[column.name] += int(len(some) - known.sum())
-                if column.kind == "boolean":
-                    self._add(f"levels:{column.name}", {"0": int((some == 0).sum()), "1": int((some == 1).sum())})
         self._add("missing", absent)
 
     def add_days(self, moments: npt.NDArray[Any]) -> None:
@@ -303,10 +301,7 @@ class _Tally:
     def _add_levels(self, column: Column, encoding: Encoding | None, texts: pa.Array) -> None:
         if not isinstance(encoding, Levels):
             return
-        codes, unseen = cells.level_codes(texts, encoding.levels)
-        counts = np.bincount(codes, minlength=len(encoding.levels))[: len(encoding.levels)]
-        filled = np.flatnonzero(counts)
-        self._add(f"levels:{column.name}", {encoding.levels[place]: int(counts[place]) for place in filled})
+        _, unseen = cells.level_codes(texts, encoding.levels)
         if len(unseen):
             self._add(f"new:{column.name}", {"": len(unseen)})
             self._first(f"names:{column.name}", unseen.unique().to_pylist(), MOST_NAMES)
@@ -367,15 +362,10 @@ def judged_report(model: Model, rows: JudgedRows, found: Summary) -> dict[str, A
 def _training(model: Model, found: Summary, curve: Any) -> TrainingSummary:
     """Counts of all training rows."""
     missing = found.counts.get("missing", {})
-    levels = []
-    for column, encoding in zip(model.contract.columns, model.encodings, strict=True):
-        own = found.counts.get(f"levels:{column.name}", {})
-        names = encoding.levels if isinstance(encoding, Levels) else ("0", "1") if column.kind == "boolean" else ()
-        levels.append(np.array([own.get(name, 0) for name in names], dtype=np.intp))
     absent = np.array([missing.get(column.name, 0) for column in model.contract.columns], dtype=np.intp)
     days = found.counts.get("days", {})
     per_day = sum(days.values()) / len(days) if days else None
-    return TrainingSummary(found.total("training"), absent, tuple(levels), curve, per_day)
+    return TrainingSummary(found.total("training"), absent, curve, per_day)
 
 
 def _counted_columns(model: Model, found: Summary) -> tuple[tuple[Column, ...], list[str]]:

@@ -83,11 +83,6 @@ class Column:
             return tuple(float(np.datetime64(day, "us").astype(np.int64)) for day in days)
         return tuple(float(text) for text in self.missing_values if _PLAIN_NUMBER.fullmatch(text))
 
-    @property
-    def missing_note(self) -> str:
-        """What stands for a missing cell, as the end of a sentence; empty where only an empty cell does."""
-        return f", {' and '.join(self.missing_values)} read as missing" if self.missing_values else ""
-
 
 @dataclass(frozen=True)
 class Contract:

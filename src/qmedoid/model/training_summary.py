@@ -1,4 +1,4 @@
-"""What a model keeps of its training table: held-out curve, levels, missing cells, hashes of rows."""
+"""What a model keeps of its training table: held-out curve, missing cells, hashes of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.schema import Packed, Values, part_bounds
+from qmedoid.schema import Values
 
 Hashes = npt.NDArray[np.int64]
 MOST_KEPT = 2**18
@@ -67,9 +67,6 @@ class TrainingSummary:
     n_rows : int
     missing : ndarray of shape (columns,)
         Rows in which each column of the contract is missing or holds no value of its kind.
-    levels : tuple of ndarray
-        For each column the rows of each of its levels: of a category those of its encoding, of a boolean false and
-        true, and none of other columns.
     curve : HeldOutCurve or None
         None for more than two classes, and where no row was held out.
     rows_per_day : float or None
@@ -78,24 +75,8 @@ class TrainingSummary:
 
     n_rows: Annotated[int, Values(least=1, most=2**40)]
     missing: Annotated[Codes, Values("columns", most="n_rows")]
-    levels: Annotated[tuple[Codes, ...], Packed(part_bounds("columns", "total", shortest=0), Values(most="n_rows"))]
     curve: HeldOutCurve | None = None
     rows_per_day: Annotated[float | None, Values(above=0, most="n_rows")] = None
-
-    @classmethod
-    def of_numbers(cls, n_rows: int, missing: Codes, curve: HeldOutCurve | None = None) -> "TrainingSummary":
-        """The summary of columns of numbers, which have no levels."""
-        return cls(n_rows, missing, (np.zeros(0, dtype=np.intp),) * len(missing), curve)
-
-    @property
-    def missing_shares(self) -> Array:
-        """Share of the rows in which each column is missing, shape (columns,)."""
-        return self.missing / max(self.n_rows, 1)
-
-    @property
-    def level_shares(self) -> tuple[Array, ...]:
-        """For each column the share of the rows of each of its levels."""
-        return tuple(counts / max(self.n_rows, 1) for counts in self.levels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,7 +146,7 @@ def _columns(model: Model, importance: Array | None) -> list[documents.ReportCol
     if len(columns) > MOST_COLUMNS:
         order = (order if importance is None else stable_order(-importance).tolist())[:MOST_COLUMNS]
     used = set(model.layout.used)
-    shares = None if training is None else training.missing_shares
+    shares = None if training is None else training.missing / training.n_rows
     listed = list[documents.ReportColumnDict]()
     for place in order:
         column, encoding = columns[place], model.encodings[place]

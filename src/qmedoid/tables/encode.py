@@ -183,16 +183,15 @@ def count_wrong(column: Column, wrong: pa.Array, respelt: pa.Array, issues: Issu
 def training_summary(
     table: pa.Table, contract: Contract, encodings: tuple[Encoding, ...], curve: HeldOutCurve | None = None
 ) -> TrainingSummary:
-    """Levels and missing cells of every column of a training table, with the curve of its held-out rows."""
+    """Missing cells of every column of a training table, with the curve of its held-out rows."""
     missing = np.full(len(encodings), -1, dtype=np.intp)
-    levels: list[Codes] = [np.zeros(0, dtype=np.intp)] * len(encodings)
     numbers = plain_numbers(contract, encodings)
     for block, values in number_blocks(table, [contract.columns[place].name for place in numbers]):
         missing[numbers[block]] = len(values) - cells.is_usable(values).sum(axis=0)
     for place in np.flatnonzero(missing < 0).tolist():
         column = contract.columns[place]
-        missing[place], levels[place] = _counted(table.column(column.name), column, encodings[place])
-    return TrainingSummary(table.num_rows, missing, tuple(levels), curve)
+        missing[place] = _n_missing(table.column(column.name), column, encodings[place])
+    return TrainingSummary(table.num_rows, missing, curve)
 
 
 def plain_numbers(contract: Contract, encodings: Sequence[Encoding]) -> Codes:
@@ -203,18 +202,13 @@ def plain_numbers(contract: Contract, encodings: Sequence[Encoding]) -> Codes:
     return np.array(numbers, dtype=np.intp)
 
 
-def _counted(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> tuple[int, Codes]:
-    """Rows in which a column is missing, and rows of each of its levels."""
+def _n_missing(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> int:
+    """Rows in which a column is missing."""
     if isinstance(encoding, Levels):
         codes, _ = cells.codes_as(given, column, encoding.levels)
-        counts = np.bincount(codes, minlength=len(encoding.levels) + 2)
-        return int(counts[len(encoding.levels)]), counts[: len(encoding.levels)]
+        return int((codes == len(encoding.levels)).sum())
     values = cells.read_as(given, column).values
-    if isinstance(encoding, Dates):
-        return int(np.isnat(values).sum()), np.zeros(0, dtype=np.intp)
-    is_number = cells.is_usable(values)
-    levels = [(values == 0).sum(), (values == 1).sum()] if column.kind == "boolean" else []
-    return int(len(values) - is_number.sum()), np.array(levels, dtype=np.intp)
+    return int((np.isnat(values) if isinstance(encoding, Dates) else ~cells.is_usable(values)).sum())
 
 
 # Rows whose cells lie side by side in memory at once.

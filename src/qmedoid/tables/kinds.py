@@ -50,11 +50,6 @@ class Inferred:
     notes: dict[str, str] = field(default_factory=dict)
     sentinels: dict[str, Sentinels] = field(default_factory=dict)
 
-    @property
-    def all_notes(self) -> list[str]:
-        """What there is to say about columns that are read."""
-        return [*self.notes.values(), *(one.message(name) for name, one in self.sentinels.items())]
-
     def check_any(self) -> None:
         """Refuse a table that has no column to learn from."""
         if not self.columns:

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -69,18 +70,16 @@ class Bytes(io.RawIOBase):
         packing = next((name for magic, name in _COMPRESSIONS.items() if self.stored.head.startswith(magic)), None)
         self.is_compressed = packing is not None
         if packing is not None:
-            self._stream = self._checked(self._unpacked, packing)
+            unpacked = self._checked(
+                partial(pa.CompressedInputStream, compression=packing), pa.PythonFile(self.stored, mode="r")
+            )
+            self._stream = self._checked(_Counted, unpacked)
         self.head = self._stream.head
         try:
             self.form = self._detect_format(self.head, file)
         except DataError:
             self.close()
             raise
-
-    def _unpacked(self, packing: str) -> "_Counted":
-        import pyarrow as pa
-
-        return _Counted(pa.CompressedInputStream(pa.PythonFile(self.stored, mode="r"), packing))
 
     def readinto(self, buffer: Any) -> int:
         """Read into all of a buffer; into less of it only at the end."""

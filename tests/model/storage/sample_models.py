@@ -213,12 +213,10 @@ def novelty(rng):
 
 
 def training(rng, n_classes):
-    """A summary of 300 rows with a boolean and two categories; for two classes with a curve, for more by day."""
-    nothing = np.zeros(0, dtype=np.intp)
-    levels = (nothing, nothing, np.array([120, 180]), nothing, np.array([100, 0, 50, 30, 120]), np.array([1, 2, 3, 4]))
+    """A summary of 300 rows; for two classes with a curve, for more by day."""
     curve = HeldOutCurve.of(rng.random(250) < 0.3, np.round(rng.normal(size=250), 1)) if n_classes == 2 else None
     per_day = None if n_classes == 2 else 1.25
-    return TrainingSummary(300, np.array([0, 7, 0, 300, 0, 290]), levels, curve, per_day)
+    return TrainingSummary(300, np.array([0, 7, 0, 300, 0, 290]), curve, per_day)
 
 
 def table_model(fields, *, seed=0, n_classes=2, prevalence=None, **changes):

@@ -83,7 +83,7 @@ def test_card_says_which_rows_are_kept():
     assert bare.count("holds none of them") == 1
     assert "2026-02-03" not in kept + bare  # a card names columns, not cells
     assert "holds none of them" in model_card(MODELS["no rows"], raw_rows=True)
-    assert "counts of its 300 training rows: of each level and of missing cells of every column" in kept
+    assert "counts of its 300 training rows: missing cells of every column" in kept
     assert "counts of its" not in model_card(MODELS["no rows"], raw_rows=True)
     assert "None: a circuit keeps" in model_card(MODELS["circuit"], raw_rows=True)
 

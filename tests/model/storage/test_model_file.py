@@ -276,7 +276,7 @@ def test_format_4_stores_these_fields():
         Model: "contract encodings decision method parts weights biases calibration refinement records "
         "parameters metrics seen novelty training importances parent",
         Decision: "classes cut probabilistic priors shift operating biases",
-        TrainingSummary: "n_rows missing levels curve rows_per_day",
+        TrainingSummary: "n_rows missing curve rows_per_day",
         HeldOutCurve: "thresholds true_positives false_positives n_positive n_negative",
         SeenRows: "key hashes is_sample",
         Novelty: "n_rows limited lowest highest low high binned offsets edges counts far",

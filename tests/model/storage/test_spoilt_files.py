@@ -175,7 +175,7 @@ def test_forged_arrays_of_a_method_are_refused_or_make_a_model_that_decides(meth
         ("file", "novelty.edges", 1, -1e9, "'novelty.edges' must hold numbers of which each rises within its part"),
         ("file", "novelty.low", 0, 1e9, "'novelty.low' must hold numbers at most those of 'lowest', not 1000000000.0"),
         ("file", "novelty.counts", 0, 0, "novelty: counts must add up to the 300 rows in every column"),
-        ("file", "training.levels", 0, 181, "training: levels and missing count more than the 300 rows in a column"),
+        ("file", "training.missing", 0, 301, "'training.missing' must hold numbers at most 300, not 301"),
         ("file", "encodings.4.levels", 0, 255, "'encodings.4.levels' holds a text that is not UTF-8"),
         ("file", "encodings.4.levels", 0, ord("M"), "encodings.4 .*levels must ascend"),
         ("file", "decision.priors", 0, 0.9, "decision: priors must add up to 1, and adds up to 1.1"),

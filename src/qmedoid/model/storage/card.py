@@ -136,15 +136,16 @@ def _columns(model: Model) -> str:
 
 def encoding_text(column: Column, encoding: Encoding) -> str:
     """What a column becomes, in words."""
+    missing = f", {' and '.join(column.missing_values)} read as missing" if column.missing_values else ""
     if isinstance(encoding, Levels):
         levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
         count = len(encoding.outputs)
-        return f"{count} number{'s' * (count > 1)} from {levels}{column.missing_note}"
+        return f"{count} number{'s' * (count > 1)} from {levels}{missing}"
     plain = "0 or 1" if column.kind == "boolean" else "the number itself"
     what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else plain
     what += f", written like {column.spelling}" if column.spelling else ""
     what += ", and whether it is missing" if encoding.indicator else ""
-    return what + column.missing_note
+    return what + missing
 
 
 def _importances(model: Model) -> list[str]:
@@ -188,8 +189,8 @@ def _kept(model: Model, raw_rows: bool) -> list[str]:
         )
     if model.training is not None:
         texts.append(
-            f"The model keeps counts of its {model.training.n_rows:,} training rows: of each level and of missing "
-            "cells of every column, true and false positives by threshold, rows per day."
+            f"The model keeps counts of its {model.training.n_rows:,} training rows: missing cells of every "
+            "column, true and false positives by threshold, rows per day."
         )
     if model.novelty is not None:
         texts.append(

@@ -298,14 +298,8 @@ def _of_rows(model: Model) -> Misfits:
         is_wrong = not (np.add.reduceat(novelty.counts, starts) == novelty.n_rows).all()
         yield is_wrong, f"novelty: counts must add up to the {novelty.n_rows} rows in every column"
     if training is not None:
-        n_rows, counted = training.n_rows, list(zip(training.missing, training.levels, strict=True))
-        sizes = [
-            len(encoding.levels) if isinstance(encoding, Levels) else 2 * (column.kind == "boolean")
-            for column, encoding in zip(model.contract.columns, model.encodings, strict=True)
-        ]
-        is_wrong = any(int(missing) + int(levels.sum()) > n_rows for missing, levels in counted)
-        yield is_wrong, f"training: levels and missing count more than the {n_rows} rows in a column"
-        yield [len(one) for one in training.levels] != sizes, "training.levels must count the levels of each column"
+        is_wrong = len(training.missing) != len(model.encodings)
+        yield is_wrong, f"training.missing must be {len(model.encodings)} numbers, one for each column"
         yield training.curve is not None and model.n_classes != 2, "training.curve belongs to two classes"
     for name, value in (("parameters", model.parameters), ("metrics", model.metrics)):
         yield _is_deep(value, DEEPEST + 1), f"{name} must not be nested deeper than {DEEPEST} levels"

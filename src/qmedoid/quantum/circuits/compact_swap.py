@@ -13,9 +13,8 @@ its index):
 
 The controlled swap exchanges ``phi[0]`` with ``psi[0]``, the qubit that tells *x* (index even) from *y* (odd).
 
-All amplitudes are real, so a state is prepared by Y rotations alone, from the most significant qubit down. The gates
-are the same for every pair of vectors with the same number of entries; only the angles differ. So one template can be
-transpiled once and run with a row of angles per pair.
+All amplitudes are real, so Y rotations prepare them, from the most significant qubit down, and the gates depend on the
+number of entries alone: one template can be transpiled once and run with a row of angles per pair.
 
 **Interference.** One register holds both vectors,
 :math:`(\lVert x\rVert\,|0\rangle|\hat x\rangle + \lVert y\rVert\,|1\rangle|\hat y\rangle)/\sqrt{Z}`. A Hadamard gate on
@@ -30,12 +29,10 @@ Qubits, in Qiskit's order:
     Which column; vectors of d entries take :math:`\lceil\log_2 d\rceil` of them, none for one column.
 
 The data qubits are rotated first, by the lengths of the columns :math:`\sqrt{x_k^2 + y_k^2}`, then the index qubit by
-:math:`2\operatorname{atan2}(y_k, x_k)` for each column k. Two kinds of gates are saved. The last flip of every
-multiplexed rotation of the data qubits only renames columns, and the angles are those of the renamed ones. The last
-flip of the index qubit turns behind the Hadamard gate into a sign, which nobody reads.
-
-Nothing but the index qubit is read, so the data qubits only choose a column: the circuit is a mixture over columns of
-one-qubit circuits, as the compact SWAP test is one of three-qubit circuits.
+:math:`2\operatorname{atan2}(y_k, x_k)` for each column k. The last flip of every multiplexed rotation is saved: on a
+data qubit it only renames columns, on the index qubit it becomes a sign behind the Hadamard gate, which nobody reads.
+Nothing but the index qubit is read: the circuit is a mixture over columns of one-qubit circuits, as the compact SWAP
+test is one of three-qubit circuits.
 """
 
 from collections.abc import Callable, Sequence

@@ -10,6 +10,7 @@ beforehand as far as they act on the same qubits; a gate with a parameter is a F
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -328,17 +329,15 @@ def _block(qubits: list[int], steps: Sequence[Step], measured: dict[int, int], n
 
 
 def _angles(expression: ParameterExpression, columns: dict[Parameter, int]) -> Angles:
-    """How an angle follows from rows of parameters: at once if it is linear in them, else row by row."""
+    """How an angle follows from rows of parameters, in which it is linear."""
     parameters = sorted(expression.parameters, key=columns.__getitem__)
-    places = [columns[parameter] for parameter in parameters]
+    positions = [columns[parameter] for parameter in parameters]
     try:
-        slopes = [expression.gradient(parameter) for parameter in parameters]
-    except RuntimeError:  # no derivative
-        slopes = [expression]
-    if not any(isinstance(slope, ParameterExpression) for slope in slopes):
-        offset = float(expression.bind(dict.fromkeys(parameters, 0.0)))
-        of_row = np.array(slopes, dtype=float)
-        return lambda values: offset + (values[:, places] * of_row).sum(axis=1)
-    return lambda values: np.array(
-        [float(expression.bind(dict(zip(parameters, row, strict=True)))) for row in values[:, places].tolist()]
-    )
+        gradients: list[Any] = [expression.gradient(parameter) for parameter in parameters]
+        slopes = np.array([float(gradient) for gradient in gradients])
+    except (RuntimeError, TypeError) as error:  # no derivative, or one that is no number
+        raise ParameterError(
+            f"The angle {expression} is not linear in the circuit's parameters: make it a parameter by itself."
+        ) from error
+    offset = float(expression.bind(dict.fromkeys(parameters, 0.0)))
+    return lambda values: offset + (values[:, positions] * slopes).sum(axis=1)

@@ -51,11 +51,9 @@ class BlockSampler(BaseSamplerV2):
 
     Notes
     -----
-    A job first reads its circuits (tens of milliseconds for a hundred qubits), and then takes well under a millisecond
-    for a row of parameters at 1,024 shots: give it many rows. Its result has ``shots × bytes`` of every row in memory.
-
-    Aer leaves out terms of an error with a probability of 1e-10 or less; here they count,
-    and distributions differ by some 1e-9.
+    A job reads its circuits first, which takes longer than a row of parameters: give it many rows. Its result has
+    ``shots × bytes`` of every row in memory. Aer leaves out terms of an error with a probability of 1e-10 or less; here
+    they count, and distributions differ by some 1e-9.
 
     Examples
     --------
