@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from qmedoid.cli import app
-from qmedoid.cli.app import COMMANDS, EXIT_CODES, load_command
+from qmedoid.cli.app import COMMANDS, EXIT_CODES, PROGRAM, load_command
 
 
 def markdown() -> str:
     """A section for each command: how it is called, what it does, its arguments and options, and examples."""
-    program = app.program()
+    program = PROGRAM
     lines = [program.help or "", ""]
     for group, commands in COMMANDS.items():
         listed = [f"- [{name}](#{name.replace(' ', '-')}): {about}" for name, (_, about) in commands.items()]

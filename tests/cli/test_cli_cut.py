@@ -77,7 +77,7 @@ def test_top_calls_the_highest_scores(cli, two, tmp_path, top):
     assert report["top"]["alerts"] <= min(top, 90) / 90 * report["top"]["rows"] + 1e-9
     assert report["drift"] is None
     said = cli.ok("score", two.model, two.file, "-o", out, "--top", top).err
-    assert f"the {top} highest scores of this table" in said
+    assert f"the {top} highest scores" in said
     assert "rows, each scored by a model that had not seen it): precision" in said
 
 

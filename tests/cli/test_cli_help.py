@@ -5,11 +5,10 @@ import shlex
 
 import pytest
 
-from qmedoid.cli.app import COMMANDS, load_command, program
+from qmedoid.cli.app import COMMANDS, PROGRAM, load_command
 from qmedoid.cli.options import PANELS
 
 ALL = {name: about for commands in COMMANDS.values() for name, (_, about) in commands.items()}
-PROGRAM = program()
 
 
 def test_help_lists_every_command_in_its_group_and_the_exit_codes(cli, monkeypatch):

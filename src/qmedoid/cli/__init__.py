@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    from qmedoid.cli.app import WRONG_CALL, explain_call, program
+    from qmedoid.cli.app import PROGRAM, WRONG_CALL, explain_call
 
     as_json = "--json" in sys.argv
     for stream in (sys.stdout, sys.stderr):
@@ -51,7 +51,7 @@ def _run() -> int:
             warnings.simplefilter("ignore")  # those of other packages are not for the user of a command
             warnings.simplefilter("always", QMedoidWarning)
             warnings.showwarning = _show_warning
-            code = _call(program())
+            code = _call(PROGRAM)
         # Now, while an error can still be reported, such as a full disk.
         sys.stdout.flush()
         code = code if isinstance(code, int) else OK

@@ -7,7 +7,7 @@ import inspect
 import re
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup, TyperOption
@@ -71,21 +71,16 @@ _ELSEWHERE = {
     "qmedoid fit TABLE --target COLUMN": "train learn build create update",
     "qmedoid score MODEL TABLE -o FILE": "predict predict-proba classify infer apply batch monitor drift",
     "qmedoid fit TABLE --target COLUMN --compare": "compare benchmark baseline baselines",
-    "qmedoid fit TABLE --target COLUMN --alert-rate SHARE": "threshold cutoff budget",
     "qmedoid fit TABLE --target COLUMN --cv 5": "cv cross-validate cross-validation",
     "qmedoid export MODEL --format sql (or js, onnx)": "deploy serve convert onnx sql",
     "qmedoid evaluate MODEL TABLE": "validate eval test metrics accuracy confusion",
     "qmedoid explain MODEL TABLE --row N": "why shap lime interpret reasons",
     "qmedoid importance MODEL": "importances feature-importance features",
-    "qmedoid effect MODEL TABLE --column COLUMN": "pdp partial-dependence plot",
     "qmedoid inspect MODEL": "show info describe card",
     "qmedoid recalibrate MODEL TABLE -o FILE": "calibrate calibration",
     "qmedoid check TABLE --target COLUMN": "profile eda summary lint",
-    "qmedoid stability TABLE --target COLUMN": "bootstrap robustness",
     "qmedoid data list": "datasets dataset download",
-    "qmedoid circuit --help": "quantum qasm qiskit",
     "qmedoid --help": "help",
-    "qmedoid --version": "version",
 }
 _COMMANDS = {name: use for use, names in _ELSEWHERE.items() for name in names.split()}
 """What other programs call a command, and what does it here."""
@@ -176,9 +171,7 @@ def _refuse_swapped(model: Any, table: Any) -> None:
         raise ModelError(f"The model comes first, then the table: {found}.")
 
 
-def _print_version(_: Any, __: Any, is_asked: bool) -> None:
-    if not is_asked:
-        return
+def _print_version() -> NoReturn:
     from qmedoid import __version__
     from qmedoid.kernels.backend import kernels_in_use
 
@@ -210,7 +203,7 @@ def _not_imported(name: str) -> Any:
     return call
 
 
-def program() -> Any:
+def _program() -> Any:
     """The program with all commands, in the order of their groups."""
     codes = " ".join(f"{code}: {text}" for code, text in EXIT_CODES.items())
     made = _typer(help=ABOUT, epilog=f"Exit codes. {codes}")
@@ -225,6 +218,10 @@ def program() -> Any:
             register(last, help=short, rich_help_panel=None if group else panel)(_not_imported(name))
     whole = typer.main.get_command(made)
     about = "Print the version, and which kernels are in use."
-    version: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _print_version}
+    print_version = lambda _, __, is_given: is_given and _print_version()  # noqa: E731 (a name for what is called)
+    version: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": print_version}
     whole.params.insert(0, TyperOption(param_decls=["--version"], help=about, **version))
     return whole
+
+
+PROGRAM = _program()

@@ -127,23 +127,25 @@ def parse_point(command: str, options: PointOptions) -> Any:
 
 
 def parse_method(method: str, medoids: int | None, neighbors: str | None) -> Any:
-    """The method that was asked for."""
-    asked: dict[str, Any] = {} if medoids is None else {"n_medoids": medoids}
-    if neighbors is not None:
-        asked["n_neighbors"] = int(neighbors) if neighbors.isdecimal() else neighbors
-    if not asked:
-        return method
+    """The requested method; medoids or neighbors by number make it an estimator."""
     from qmedoid.estimators.parameters import check_parameters
-    from qmedoid.estimators.recipes import recipe_class
+    from qmedoid.estimators.recipes import RECIPES, recipe_class
 
-    # So many medoids, or none beside them, is a small model: evidence alone.
+    if method not in ("auto", *RECIPES):
+        raise ParameterError(f"The methods are auto, {', '.join(sorted(RECIPES))}. Got {method!r} instead.")
+    given: dict[str, Any] = {} if medoids is None else {"n_medoids": medoids}
+    if neighbors is not None:
+        given["n_neighbors"] = int(neighbors) if neighbors.isdecimal() else neighbors
+    if not given:
+        return method
+    # A number of medoids, or of neighbors, describes a small model: evidence alone.
     kind = recipe_class("evidence" if method == "auto" else method)
-    for name in asked:
+    for name in given:
         if name not in kind().get_params():
             raise ParameterError(
                 f"--{name.removeprefix('n_')} is of --method evidence and sum, and {method} was asked for."
             )
-    made = kind(**asked)
+    made = kind(**given)
     check_parameters(kind.__name__, made.get_params(deep=False), made._constraints)
     return made
 

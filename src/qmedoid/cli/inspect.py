@@ -1,10 +1,11 @@
 """``qmedoid inspect``: what a saved model is."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from qmedoid.cli.documents import InspectDict
 from qmedoid.cli.options import Budgets, Json, ModelPath, command, listed
-from qmedoid.cli.output import plain_console, print_budgets, print_json
+from qmedoid.cli.output import print_budgets, print_json, show
 from qmedoid.model.importance import by_importance
 from qmedoid.model.operating_point import budget_dict
 from qmedoid.model.storage.card import model_card
@@ -43,14 +44,13 @@ def run(model: ModelPath, *, json: Json = False, budgets: Budgets = None) -> Non
 
     # Made from the model: a stored card may be of another version, or hold what steers a terminal.
     card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
-    console = plain_console(wide=False)
+    said: list[Any] = []
     held_out = loaded.model.metrics.get("held_out")
     if isinstance(held_out, Mapping) and "confusion" in held_out:
         operating = loaded.model.decision.operating
-        for sentence in verdict(held_out, alerts=operating is not None and operating.rule != "likeliest"):
-            console.print(printable(sentence))
-        console.print()
-    console.print(Markdown(card))
+        alerts = operating is not None and operating.rule != "likeliest"
+        said = [*map(printable, verdict(held_out, alerts=alerts)), ""]
+    show(*said, Markdown(card))
 
 
 def _summary(loaded: ModelFile) -> InspectDict:

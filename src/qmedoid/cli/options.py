@@ -97,15 +97,6 @@ def command(*examples: str, most_used: tuple[str, ...] = ()) -> Callable[[Run], 
     return mark
 
 
-def method_name(text: str) -> str:
-    """The name of a method, or auto: the parser of an option that takes one."""
-    from qmedoid.estimators.recipes import RECIPES
-
-    if text not in ("auto", *RECIPES):
-        raise typer.BadParameter(f"The methods are auto, {', '.join(sorted(RECIPES))}. Got {text!r} instead.")
-    return text
-
-
 Text = str | None
 Number = float | None
 Names = list[str] | None
@@ -212,7 +203,6 @@ class TrainingOptions(TableOptions):
             "METHOD",
             "What decides: evidence (distances to medoids), rare (prototypes of a rare class), sum (these and boosted "
             "trees), nearest (the paper's rule), or auto, which chooses one for the table.",
-            parser=method_name,
         ),
     ] = "auto"
     medoids: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from qmedoid.arrays import Codes
 from qmedoid.cli.documents import FitDict, TimeLimitDict
-from qmedoid.cli.output import grid, note, plain_console, print_json, show
+from qmedoid.cli.output import grid, note, print_json, show
 from qmedoid.cli.report import report_fit
 from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import some_of
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from qmedoid.large.fit import InPasses
 
 # Classes whose figures are shown one by one.
-_FEW_CLASSES = range(3, 11)
-# Columns of a terminal.
-_WIDTH = 80
+_FEW_CLASSES = range(3, 7)
 # Signs of a class that is named in a row of figures.
 _SHORT = 8
 # Columns of one reason that are named one by one.
@@ -208,15 +206,16 @@ def _fit_verdict(model: Model, confusion: Sequence[Sequence[int]] | None) -> lis
     if report is not None:
         said = verdict(report, alerts=alerts)
     else:
-        found = _out_of_fold(model, operating)
-        rows = "in cross-validation"
-        if confusion is not None:
-            found, rows = {"confusion": confusion, "roc_auc": None}, "in the folds of --cv"
+        rows = "in cross-validation" if confusion is None else "in the folds of --cv"
+        if confusion is None and operating is not None and operating.counts is not None:
+            tp, fp, fn, tn = operating.counts
+            confusion = [[tn, fp], [fn, tp]]
         said = ["No row was held out as a test (--test)."]
-        if found is None:
+        if confusion is None:
             said.append("How good the model is was not measured: fit with --test 0.25, or with --cv 5.")
         else:
-            said += verdict({**found, "classes": model.decision.classes}, alerts=alerts, rows=rows)
+            found = {"classes": model.decision.classes, "confusion": confusion, "roc_auc": None}
+            said += verdict(found, alerts=alerts, rows=rows)
     if operating is not None and operating.rule == "alert_rate" and operating.counts and operating.asked:
         # Of all rows that are counted: the more there are, the closer their share is to that of the table.
         tested = [0, 0] if report is None else [sum(row) for row in report["confusion"]]
@@ -326,34 +325,17 @@ def _out_of_fold_cells(model: Model, operating: OperatingSummary) -> Cells:
     return cells
 
 
-def _out_of_fold(model: Model, operating: OperatingSummary | None) -> dict[str, Any] | None:
-    """What a verdict reads of the rows by which the fit chose its threshold; None where there are none."""
-    if operating is None or operating.counts is None:
-        return None
-    tp, fp, fn, tn = operating.counts
-    curve = None if model.training is None else model.training.curve
-    area = None if curve is None else roc_auc_interval(*curve_rows(curve))
-    return {"confusion": [[tn, fp], [fn, tp]], "roc_auc": None if area is None else area.value}
-
-
 def print_classes(report: Mapping[str, Any]) -> None:
-    """Print what is found of each of a few classes; what it is called instead is added where that fits a terminal."""
+    """Print what is found of each of a few classes, and what its rows are called."""
     if len(report["classes"]) not in _FEW_CLASSES:
         return
-    names = ["class", "rows", "recall", "precision"]
+    names = ["class", "rows", "recall", "precision", *(f"→ {printable(label)}" for label in report["classes"])]
     rows = [
         [printable(label), count_text(one["rows"]), figure_text(one["recall"]), figure_text(one["precision"])]
-        for label, one in report["classes"].items()
+        + [count_text(count) for count in counts]
+        for (label, one), counts in zip(report["classes"].items(), report["confusion"], strict=True)
     ]
-    called = [f"→ {printable(label)}" for label in report["classes"]]
-    wide = [[*row, *map(count_text, counts)] for row, counts in zip(rows, report["confusion"], strict=True)]
-    table = grid([*names, *called], wide)
-    console = plain_console()
-    fits = console.measure(table, options=console.options.update(max_width=2 * _WIDTH)).maximum <= _WIDTH
-    if fits:
-        show("By class (→: what its rows are called):", table)
-    else:
-        show("By class:", grid(names, rows))
+    show("By class (→: what its rows are called):", grid(names, rows))
 
 
 def _next_commands(options: "FitOptions", output: Path) -> list[str]:

@@ -80,17 +80,15 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
-def plain_console(*, wide: bool = True) -> Any:
-    """A console that prints names and cells as they are, and cuts nothing off where there is no terminal."""
+def show(*parts: Any) -> None:
+    """Print lines and tables, with names and cells as they are; a line stays whole for a program that looks for it.
+
+    Lines are wrapped in a terminal alone, and nothing is cut off where there is none.
+    """
     from rich.console import Console
 
-    width = None if not wide or sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
-    return Console(markup=False, highlight=False, emoji=False, width=width)
-
-
-def show(*parts: Any) -> None:
-    """Print lines and tables; a line stays whole for a program that looks for it, and is wrapped in a terminal."""
-    console = plain_console()
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
+    console = Console(markup=False, highlight=False, emoji=False, width=width)
     for part in parts:
         console.print(part, soft_wrap=isinstance(part, str) and not console.is_terminal, crop=False)
 
@@ -124,37 +122,20 @@ def tell_cut(model: "Model") -> None:
     from qmedoid.model.operating_point import cut_in_words
 
     summary = model.decision.operating
-    if summary is None:
+    if summary is not None:
+        tell(f"Threshold: {cut_in_words(summary, printable(model.decision.classes[1]))}.")
+        tell_expected(summary)
+
+
+def tell_expected(summary: "OperatingSummary") -> None:
+    """Say what held-out rows show above a cut: test rows of a fit in passes, else rows that folds were scored on."""
+    if summary.counts is None:
         return
-    positive = printable(model.decision.classes[1])
-    tell(f"Threshold: {cut_in_words(summary, positive)}.")
-    if summary.counts is not None:
-        figures = [("precision", summary.precision), ("recall", summary.recall), ("alert rate", summary.alert_rate)]
-        at = "" if summary.prevalence is None else f", at a prevalence of {summary.prevalence:.4g}"
-        parts = ", ".join(f"{name} {interval_text(figure)}" for name, figure in figures)
-        tell(f"Expected of new rows (95 % intervals from {_unseen(summary.n_rows)}{at}): {parts}.")
-
-
-def tell_top(positive: Any, asked: int, threshold: float, expected: "tuple[str, OperatingSummary] | None") -> None:
-    """Say where the highest scores of a table begin, and what held-out rows show at this alert rate."""
-    tell(
-        f"Called {printable(positive)} are the {asked:,} highest scores of this table "
-        f"(probability above {threshold:.4g})."
-    )
-    if expected is None:
-        tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
-        return
-    budget, operating = expected
-    parts = ", ".join(f"{name} {interval_text(getattr(operating, name))}" for name in ("precision", "recall"))
-    tell(
-        f"Expected at this alert rate of {budget.removesuffix('%')} % (95 % intervals from "
-        f"{_unseen(operating.n_rows)}): {parts}."
-    )
-
-
-def _unseen(n_rows: int) -> str:
-    """The rows behind a curve: test rows of a fit in passes, else training rows that folds were scored on."""
-    return f"{n_rows:,} rows, each scored by a model that had not seen it"
+    figures = [("precision", summary.precision), ("recall", summary.recall), ("alert rate", summary.alert_rate)]
+    at = "" if summary.prevalence is None else f", at a prevalence of {summary.prevalence:.4g}"
+    parts = ", ".join(f"{name} {interval_text(figure)}" for name, figure in figures)
+    seen = f"{summary.n_rows:,} rows, each scored by a model that had not seen it"
+    tell(f"Expected of new rows (95 % intervals from {seen}{at}): {parts}.")
 
 
 def print_budgets(spent: "Sequence[tuple[str, OperatingSummary]]", about: str) -> None:

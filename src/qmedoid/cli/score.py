@@ -24,7 +24,7 @@ from qmedoid.cli.options import (
     listed,
     option,
 )
-from qmedoid.cli.output import Said, note, print_json, progress_bar, reading_bar, tell, tell_cut, tell_top
+from qmedoid.cli.output import Said, note, print_json, progress_bar, reading_bar, tell, tell_cut, tell_expected
 from qmedoid.exceptions import ParameterError, QMedoidError, require_dask, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.texts import percent_text
@@ -287,7 +287,12 @@ def _say_scored(
         if novelty.found["status"] == "too few" and scored.rows:
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
-            tell_top(decision.classes[1], options.top, decision.operating.threshold, expected)
+            above = f"probability above {decision.operating.threshold:.4g}"
+            tell(f"Called {printable(decision.classes[1])} are the {options.top:,} highest scores ({above}).")
+            if expected is None:
+                tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
+            else:
+                tell_expected(expected[1])
         elif options.top is None and options.cut() is not None:
             tell_cut(model)
     if totals.bad_rows:

@@ -8,7 +8,6 @@ from qmedoid.cli.fitting import open_source, parse_method, read_dataset
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, command, option
 from qmedoid.cli.output import facts, grid, print_json, progress_bar, show
 from qmedoid.estimators.documents import DecisionStabilityDict
-from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 
 
@@ -81,20 +80,6 @@ def _decisions(found: DecisionStabilityDict) -> Iterator[Any]:
             for part in found["by_margin"]
         ]
         yield grid(("margin", "rows", "decisions that change"), rows)
-    if found["least_stable"]:
-        yield "The least stable rows:"
-        names = ("row", "class", "decision", "else", "share of refits", "refits", "margin")
-        unstable = [
-            (
-                f"{one['row']}",
-                *(printable(label) for label in (one["label"], one["decided"], one["otherwise"])),
-                f"{one['flip_rate']:.2f}",
-                f"{one['n_votes']}",
-                "" if one["margin"] is None else f"{one['margin']:.3g}",
-            )
-            for one in found["least_stable"]
-        ]
-        yield grid(names, unstable)
 
 
 def _nan(value: float | None) -> float:
