@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qmedoid import compact_swap_test
+from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.part import CLIP, root_distances
@@ -99,3 +99,10 @@ def test_the_nearest_medoid_of_each_class_is_told(fitted):
         np.testing.assert_allclose(found.channels.distance[:, code], of_class.min(axis=1), atol=1e-6)
         picked = distances[np.arange(len(X)), found.nearest[:, code]]
         np.testing.assert_allclose(picked, of_class.min(axis=1), atol=1e-6)
+
+
+def test_a_classifier_measured_by_circuits_is_the_same_classifier():
+    X, codes = table(2)
+    fitted = MedoidClassifier(method=EvidenceClassifier(n_medoids=8, n_pairs=2), random_state=0).fit(X, codes)
+    measured = fitted.measured_by(compact_swap_test)
+    np.testing.assert_allclose(measured.predict_proba(X), fitted.predict_proba(X), atol=1e-6)

@@ -88,14 +88,9 @@ def k_medoids(X: ArrayLike, k: int) -> Codes:
         return first
     rows = safe_scale(table[first])
     D = distances(rows)
-    start = _build(D, mass, k, medoid(rows, weights=mass))
-    return np.sort(first[_swap(D, mass, start)])
-
-
-def _build(D: Array, mass: Array, k: int, first: int) -> Codes:
-    """Add the row that lowers sum_j mass_j min_m D_mj most, until there are k (the BUILD phase of PAM)."""
-    chosen = [first]
-    nearest = D[first].copy()
+    # Add the row that lowers sum_j mass_j min_m D_mj most, until there are k (the BUILD phase of PAM).
+    chosen = [medoid(rows, weights=mass)]
+    nearest = D[chosen[0]].copy()
     while len(chosen) < k:
         gain = np.maximum(nearest - D, 0.0) @ mass
         # A chosen row gains nothing, but neither does any other when the rest of the mass is negligible.
@@ -103,7 +98,7 @@ def _build(D: Array, mass: Array, k: int, first: int) -> Codes:
         most = gain.max()
         chosen.append(int(np.argmax(gain >= most - TIE_TOLERANCE * abs(most))))
         np.minimum(nearest, D[chosen[-1]], out=nearest)
-    return np.array(chosen, dtype=np.intp)
+    return np.sort(first[_swap(D, mass, np.array(chosen, dtype=np.intp))])
 
 
 def _swap(D: Array, mass: Array, medoids: Codes) -> Codes:

@@ -75,7 +75,16 @@ def row_groups(values: npt.NDArray[Any], codes: Codes) -> Codes | None:
     sizes = np.bincount(groups)
     if len(sizes) in (1, len(groups)):  # rows that are all the same show nothing that leaving them out could spoil
         return None
-    return _copies(groups, codes) if is_coarse(values, groups) else groups
+    if not is_coarse(values, groups):
+        return groups
+    # Copies of a whole table: equal rows of one class, as many at a time as the table occurs.
+    cells = numbered(groups * (int(codes.max()) + 1) + codes)
+    n_copies = math.gcd(*np.bincount(cells).tolist())
+    if n_copies == 1:
+        return None
+    order, copies = np.argsort(cells, kind="stable"), np.empty(len(cells), dtype=np.intp)
+    copies[order] = np.arange(len(cells)) // n_copies
+    return numbered(copies)
 
 
 def given_groups(labels: Any, n_rows: int) -> Codes | None:
@@ -192,18 +201,6 @@ def is_coarse(values: npt.NDArray[Any], groups: Codes | None = None) -> bool:
     shuffled = np.column_stack([distinct[rng.permutation(rows), column] for column in range(distinct.shape[1])])
     counts = np.bincount(by_chance := equal_rows(shuffled))
     return bool(np.mean(counts[by_chance] > 1) >= _COARSE)
-
-
-def _copies(groups: Codes, codes: Codes) -> Codes | None:
-    """Groups of the copies of a whole table: equal rows of one class, as many at a time as the table occurs."""
-    cells = numbered(groups * (int(codes.max()) + 1) + codes)
-    n_copies = math.gcd(*np.bincount(cells).tolist())
-    if n_copies == 1:
-        return None
-    order = np.argsort(cells, kind="stable")
-    found = np.empty(len(cells), dtype=np.intp)
-    found[order] = np.arange(len(cells)) // n_copies
-    return numbered(found)
 
 
 def ranks(X: Array | Codes) -> Codes:

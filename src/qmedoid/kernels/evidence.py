@@ -318,7 +318,12 @@ def numpy_judge(
 ) -> None:
     """Fill the results, as the compiled kernel does."""
     lines, undecided = _lines(columns, plan)
-    total = plan.intercepts + _line_terms(lines, plan)
+    total = np.zeros((lines.shape[1], len(plan.intercepts)))
+    for line, v in enumerate(lines):
+        of_line = slice(plan.fold_offsets[line], plan.fold_offsets[line + 1])
+        total += v[:, None] * (v[:, None] * plan.quadratic[line] + plan.linear[line])
+        total += _weighted(np.abs(v[:, None] - plan.folds[of_line]), plan.fold_weights[of_line])
+    total = plan.intercepts + total
     for group in range(len(plan.member_offsets) - 1):
         pairs = np.arange(plan.pair_offsets[group], plan.pair_offsets[group + 1])
         members = plan.members[plan.member_offsets[group] : plan.member_offsets[group + 1]]
@@ -349,16 +354,6 @@ def _lines(table: Table, plan: EvidencePlan) -> tuple[Array, Flags]:
     u = np.repeat(np.arange(x.shape[1]), np.diff(plan.line_offsets))
     lines = _scaled_lines(plan.columns, x[:, u], u, plan.line_by_rank > 0) * plan.line_root
     return np.ascontiguousarray(lines.T), np.asarray(bad.any(axis=1))
-
-
-def _line_terms(lines: Array, plan: EvidencePlan) -> Array:
-    """What terms of one line add to the outputs, shape (n, K)."""
-    total = np.zeros((lines.shape[1], len(plan.intercepts)))
-    for line, v in enumerate(lines):
-        own = slice(plan.fold_offsets[line], plan.fold_offsets[line + 1])
-        total += v[:, None] * (v[:, None] * plan.quadratic[line] + plan.linear[line])
-        total += _weighted(np.abs(v[:, None] - plan.folds[own]), plan.fold_weights[own])
-    return total
 
 
 def _pair_terms(distance: Array, pairs: Codes, plan: EvidencePlan) -> Array:

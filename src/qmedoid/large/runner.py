@@ -272,7 +272,7 @@ class Runner:
         if self.folder is None:
             return [""] * len(starts)
         if not self._digests:
-            found = dict(self.results("hash", _digest, None, self.tasks))
+            found = dict(self.results("hash", lambda _, part: part.digest(), None, self.tasks))
             self._digests = [found[place] for place in range(len(self.tasks))]
         # All that a summary depends on besides the rows.
         facts = {
@@ -327,7 +327,3 @@ def on_threads(
 def _of_file(shared: tuple[Pass, None], first_row: int, part: FilePartition) -> tuple[Summary, None]:
     with part.open() as source:
         return shared[0](source, first_row), None
-
-
-def _digest(_: None, part: FilePartition) -> str:
-    return part.digest()

@@ -44,7 +44,8 @@ def results_by(client: Client | None = None, *, patience: float = PATIENCE, thre
         with suppress(ValueError):
             client = default_client()
     if client is None:
-        return partial(on_threads, threads=thread_count(threads), ready=_computed)
+        here: dict[str, Any] = {"scheduler": "synchronous", "traverse": False}
+        return partial(on_threads, threads=thread_count(threads), ready=lambda task: dask.compute(*task, **here))
     if client.asynchronous:
         raise ParameterError("The client of the cluster is asynchronous. Give one made with asynchronous=False.")
 
@@ -52,11 +53,6 @@ def results_by(client: Client | None = None, *, patience: float = PATIENCE, thre
         return _ClusterRun(client, what, function, tasks, patience).results(shared)
 
     return results
-
-
-def _computed(task: tuple[Any, ...]) -> tuple[Any, ...]:
-    made: tuple[Any, ...] = dask.compute(*task, scheduler="synchronous", traverse=False)
-    return made
 
 
 def packed(value: Any) -> tuple[bytes, str]:

@@ -23,25 +23,14 @@ LARGEST = 1e150
 
 
 class Scored(NamedTuple):
-    """Scores of n records by a part or by a model, with C classes.
+    """Scores of n records by a part or by a model, with C classes."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, C)
-        Dissimilarities; the smallest decides.
-    nearest : ndarray of shape (n, C) or None
-        Index of the nearest medoid of each class in `KeptRows`; None without medoids.
-    distance, angle : ndarray of shape (n, C) or None
-        To that medoid, if channels were wanted.
-    features : ndarray of shape (n, F) or None
-        Inputs for a circuit, if channels were wanted and the part has its own.
-    """
-
-    scores: Array
+    scores: Array  # dissimilarities; the smallest decides, (n, C)
+    # Index of the nearest medoid of each class in `KeptRows`; None without medoids, (n, C).
     nearest: Codes | None = None
-    distance: Array | None = None
+    distance: Array | None = None  # to that medoid, if channels were wanted, (n, C); so the angle
     angle: Array | None = None
-    features: Array | None = None
+    features: Array | None = None  # inputs for a circuit, if channels were wanted and the part has its own, (n, F)
 
     @property
     def channels(self) -> Channels:
@@ -57,27 +46,14 @@ class Scored(NamedTuple):
 
 
 class KeptRows(NamedTuple):
-    """The training rows that a part compares with.
+    """The training rows that a part compares with."""
 
-    Attributes
-    ----------
-    numbers, classes : ndarray of shape (R,)
-        Row of the training table, and class code.
-    points : ndarray of shape (R, q) or None
-        Of medoids: where Euclidean distances are those of `Scored`.
-    to_points : callable or None
-        Encoded rows (n, M) to that space, (n, q).
-    space : str
-        What the distance is, in words.
-    neighbors : ndarray of shape (N, M)
-        Encoded rows that are kept to find the nearest of them, in addition to medoids.
-    """
-
-    numbers: Codes
+    numbers: Codes  # row of the training table, (R,)
     classes: Codes
-    points: Array | None = None
-    to_points: Callable[[Array], Array] | None = None
-    space: str = ""
+    points: Array | None = None  # of medoids: where Euclidean distances are those of `Scored`, (R, q)
+    to_points: Callable[[Array], Array] | None = None  # encoded rows (n, M) to that space, (n, q)
+    space: str = ""  # what the distance is, in words
+    # Encoded rows that are kept to find the nearest of them, in addition to medoids, (N, M).
     neighbors: Array = np.zeros((0, 0))
 
     def usable_points(self, rows: Array, columns: Codes) -> Array:
@@ -91,27 +67,13 @@ class KeptRows(NamedTuple):
 
 
 class PartFacts(TypedDict):
-    """What a part says of itself, in plain values for cards and reports.
+    """What a part says of itself, in plain values for cards and reports."""
 
-    Attributes
-    ----------
-    description : str
-        How records are decided, in words that go on with "which are real training rows".
-    groups : tuple of tuple of int
-        The groups of columns that distances are made of.
-    kept : tuple of str
-        What is kept of training rows in addition to medoids, in sentences.
-    vector_length : int
-        Maximum length of the vectors that the SWAP test compares.
-    numbers : mapping
-        Numbers by name.
-    """
-
-    description: str
-    groups: tuple[tuple[int, ...], ...]
-    kept: tuple[str, ...]
-    vector_length: int
-    numbers: Mapping[str, Any]
+    description: str  # how records are decided, in words that go on with "which are real training rows"
+    groups: tuple[tuple[int, ...], ...]  # the groups of columns that distances are made of
+    kept: tuple[str, ...]  # what is kept of training rows in addition to medoids, in sentences
+    vector_length: int  # maximum length of the vectors that the SWAP test compares
+    numbers: Mapping[str, Any]  # numbers by name
 
 
 class Part(ABC):
@@ -287,34 +249,18 @@ class OutOfFold:
 
 
 class FittedParts(NamedTuple):
-    """A weighted sum of J parts that were fitted together, with its out-of-fold scores.
-
-    Attributes
-    ----------
-    parts : tuple of Part
-    weights : ndarray of shape (J,)
-    biases : ndarray of shape (C,)
-    out_of_fold : Scored
-        Of the training rows: `scores`, NaN for rows that no fold held out; `features` of a part that has its own; and
-        channels, where a fit has them out of fold.
-    folds : sequence of ndarray
-        The rows that each fold held out.
-    rare_class : int or None
-        The class that is rare, where the fit is about one.
-    notes : tuple of str
-        What the fit limited.
-    details : object
-        What its estimator shows of the fit.
-    """
+    """A weighted sum of J parts that were fitted together, with its out-of-fold scores."""
 
     parts: tuple[Part, ...]
-    weights: Array
-    biases: Array
+    weights: Array  # (J,)
+    biases: Array  # (C,)
+    # Of the training rows: `scores`, NaN for rows that no fold held out; `features` of a part that has its own; and
+    # channels, where a fit has them out of fold.
     out_of_fold: Scored
-    folds: Sequence[Codes]
-    rare_class: int | None = None
-    notes: tuple[str, ...] = ()
-    details: Any = None
+    folds: Sequence[Codes]  # the rows that each fold held out
+    rare_class: int | None = None  # the class that is rare, where the fit is about one
+    notes: tuple[str, ...] = ()  # what the fit limited
+    details: Any = None  # what its estimator shows of the fit
 
     @classmethod
     def of_one(cls, part: Part, out_of_fold: Scored, folds: Sequence[Codes], **about: Any) -> "FittedParts":

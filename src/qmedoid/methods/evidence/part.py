@@ -79,25 +79,16 @@ _BLOCK_NUMBERS = 2**21
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """T terms of evidence for K outputs.
+    """T terms of evidence for K outputs."""
 
-    Attributes
-    ----------
-    group, medoid, channel : ndarray of shape (T,)
-        Places in the groups, in the medoids and in `CHANNELS`.
-    length : ndarray of shape (T,)
-        ℓ of the nearness, above 0; unused by the other channels.
-    center : ndarray of shape (T,)
-        c: mean of the channel over the training rows, so that a term is a deviation from the average row.
-    weights : ndarray of shape (T, K)
-        w; positive speaks for the second of two classes (K = 1), else for class k.
-    """
-
-    group: Annotated[Codes, Values("T", below="G")]
-    medoid: Annotated[Codes, Values("T", below="P")]
-    channel: Annotated[Codes, Values("T", below=len(CHANNELS))]
+    group: Annotated[Codes, Values("T", below="G")]  # index in the groups
+    medoid: Annotated[Codes, Values("T", below="P")]  # index in the medoids
+    channel: Annotated[Codes, Values("T", below=len(CHANNELS))]  # index in `CHANNELS`
+    # ℓ of the nearness, above 0; unused by the other channels.
     length: Annotated[Array, Values("T", least=1 / MODERATE, most=MODERATE)]
+    # c: mean of the channel over the training rows, so that a term is a deviation from the average row.
     center: Annotated[Array, Values("T", largest=MODERATE)]
+    # w; positive speaks for the second of two classes (K = 1), else for class k.
     weights: Annotated[Array, Values("T K", largest=MODERATE)]
 
     def __len__(self) -> int:
@@ -113,31 +104,16 @@ _POWER = 3
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """N training rows, of which the k nearest enter the neighbor term.
+    """N training rows, of which the k nearest enter the neighbor term."""
 
-    Attributes
-    ----------
-    records : ndarray of shape (N, M)
-        Raw columns.
-    classes, rows : ndarray of shape (N,)
-        Class code and training row of each.
-    amounts : ndarray of shape (N, K)
-        a: what each adds to the outputs where it has all the weight.
-    n_nearest : int
-        k, from 1 to N.
-    length : float
-        ℓ, above 0.
-    by_rank : bool
-        Whether distances are measured on columns scaled by rank; else on standardized ones.
-    """
-
-    records: Annotated[Array, Values("N M")]
-    classes: Annotated[Codes, Values("N", below="C")]
-    rows: Annotated[Codes, RowNumbers("N")]
+    records: Annotated[Array, Values("N M")]  # raw columns
+    classes: Annotated[Codes, Values("N", below="C")]  # class code of each
+    rows: Annotated[Codes, RowNumbers("N")]  # training row of each
+    # a: what each adds to the outputs where it has all the weight.
     amounts: Annotated[Array, Values("N K", largest=MODERATE)]
-    n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]
-    length: Annotated[float, Values(least=1 / MODERATE, most=MODERATE)]
-    by_rank: bool
+    n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]  # k, from 1 to N
+    length: Annotated[float, Values(least=1 / MODERATE, most=MODERATE)]  # ℓ, above 0
+    by_rank: bool  # whether distances are measured on columns scaled by rank; else on standardized ones
 
     def validate(self) -> None:
         """Refuse stored neighbors that are fewer than the nearest of them."""

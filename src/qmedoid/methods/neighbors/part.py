@@ -32,18 +32,10 @@ _BLOCK_NUMBERS = 2**21
 
 @dataclass(frozen=True, eq=False)
 class RowCells:
-    """N rows in S cells, each around one of them.
+    """N rows in S cells, each around one of them."""
 
-    Attributes
-    ----------
-    centers : ndarray of shape (S,)
-        Places of the rows in the middle.
-    members : ndarray of shape (N,)
-        Cell of every row.
-    """
-
-    centers: Annotated[Codes, Values("S", below="N", length=(1, 2**62))]
-    members: Annotated[Codes, Values("N", below="S")]
+    centers: Annotated[Codes, Values("S", below="N", length=(1, 2**62))]  # places of the rows in the middle
+    members: Annotated[Codes, Values("N", below="S")]  # cell of every row
 
     def validate(self) -> None:
         """Refuse stored cells so small that a record might find too few neighbors."""

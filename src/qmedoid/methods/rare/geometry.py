@@ -142,34 +142,21 @@ def _beside(values: Array, place: Codes) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class RareGeometry:
-    """The prototypes of a rare-event model, R rare and Q common ones, and the features of rows compared with them.
+    """The prototypes of a rare-event model, R rare and Q common ones, and the features of rows compared with them."""
 
-    Attributes
-    ----------
-    scaling : SignedLog
-        Of the M raw columns.
-    rare, common : ndarray of shape (R, M) and (Q, M)
-        Scaled prototypes; at least two of each.
-    hard : ndarray of shape (Q,)
-        Which common prototypes were chosen for their likeness to rare ones. Nearness on a column is to the others,
-        which represent their class.
-    metrics : ndarray of shape (G, M)
-        What a squared difference in each column counts, for each metric; the first finds the nearest prototypes.
-    metric_names : tuple of str
-    counts : tuple of int
-        The k of the nearest prototypes.
-    length, floor : float
-        ℓ and ε of the nearness on a column.
-    """
-
-    scaling: SignedLog
+    scaling: SignedLog  # of the M raw columns
+    # Scaled prototypes; at least two of each.
     rare: Annotated[Array, Values("R M", largest=1e150, length=(2, 2**62))]
     common: Annotated[Array, Values("Q M", largest=1e150, length=(2, 2**62))]
+    # Which common prototypes were chosen for their likeness to rare ones. Nearness on a column is to the others,
+    # which represent their class.
     hard: Annotated[Flags, Values("Q", below=2)]
+    # What a squared difference in each column counts, for each metric; the first finds the nearest prototypes.
     metrics: Annotated[Array, Values("metric_names M", least=0, most=_MOST_WEIGHT, length=(1, 2**62))]
     metric_names: tuple[str, ...]
+    # The k of the nearest prototypes.
     counts: Annotated[tuple[int, ...], Values("k", least=1, most=MOST_NEAREST, order="rises", length=(1, MOST_NEAREST))]
-    length: Annotated[float, Values(above=0)]
+    length: Annotated[float, Values(above=0)]  # ℓ and ε of the nearness on a column
     floor: Annotated[float, Values(above=0)]
 
     def validate(self) -> None:

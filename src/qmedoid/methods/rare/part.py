@@ -135,13 +135,8 @@ class RarePart(Part):
         scaled = self.scaled(X, range(row_count(X, len(self.columns))))
         return self.geometry.evidence(scaled)[0]
 
-    def logits(self, X: Table, *, threads: int | None = None) -> Array:
-        """Logarithm of the odds of the rare class, shape (n,)."""
-        scores = self.score(X, threads=threads).scores
-        return scores[:, 1 - self.rare_class] - scores[:, self.rare_class]
-
     def logit(self, features: Array) -> Array:
-        """The same from features, shape (n,)."""
+        """Logarithm of the odds of the rare class from features, shape (n,)."""
         # A sum along each row, not a product of matrices: it does not depend on the other rows.
         logit: Array = self.intercept + (self.standardized(features) * self.weights).sum(axis=1)
         return logit

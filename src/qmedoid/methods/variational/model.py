@@ -106,25 +106,13 @@ class Parameters(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A circuit family with a read-out; its parameters are one vector θ.
-
-    Attributes
-    ----------
-    ansatz : Ansatz
-    readout : Readout
-    scales : ndarray of shape (m,)
-        Input scales λ: fixed, or where training starts.
-    learn_scales : bool
-        Whether θ holds the scales too.
-    precision : {"float64", "float32"}
-        Of the simulation; parameters and sums over rows are float64.
-    """
+    """A circuit family with a read-out; its parameters are one vector θ."""
 
     ansatz: Ansatz
     readout: Annotated[Readout, Tagged(READOUTS.__getitem__, READOUTS)]
-    scales: Annotated[Array, Values("m")]
-    learn_scales: bool = True
-    precision: Precision = "float64"
+    scales: Annotated[Array, Values("m")]  # input scales λ: fixed, or where training starts, (m,)
+    learn_scales: bool = True  # whether θ holds the scales too
+    precision: Precision = "float64"  # of the simulation; parameters and sums over rows are float64
 
     def validate(self) -> None:
         """Refuse a stored network whose parts do not fit together."""

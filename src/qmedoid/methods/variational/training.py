@@ -239,9 +239,6 @@ def _train_one(
     return minimize_adam(objective, state, settings.stopping, learning_rate=settings.learning_rate, **how)
 
 
-# --- batches ----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class BatchObjective:
     """The loss of a network on batches of a data set."""
@@ -313,9 +310,6 @@ def row_weights(codes: Codes, class_weights: Array) -> Array:
     """Weight of every row in the loss over all rows; they add up to 1."""
     weights = class_weights[codes]
     return np.asarray(weights / weights.sum())
-
-
-# --- selection --------------------------------------------------------------------------------------------------------
 
 
 Selection = tuple[int, Array, OutOfFold]
