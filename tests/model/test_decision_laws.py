@@ -18,13 +18,13 @@ from qmedoid.model.model import Model
 from qmedoid.model.refinement import Refinement, refinement_margins
 
 
-@dataclass(frozen=True)
 def logits_of(model, X):
     """Log-odds of the rare class."""
     scores = model.score(X).scores
     return scores[:, 1 - model.rare_class] - scores[:, model.rare_class]
 
 
+@dataclass(frozen=True)
 class FixedPart(Part):
     """Fixed dissimilarities: a column for each class."""
 
