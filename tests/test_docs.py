@@ -170,12 +170,20 @@ ESTIMATORS = [name for name in qmedoid.__all__ if hasattr(getattr(qmedoid, name)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_documented_defaults_are_those_of_the_code(name):
     estimator = getattr(qmedoid, name)
+    assert documented_defaults(estimator) == defaults_of(estimator)
+
+
+def documented_defaults(estimator: type) -> dict[str, object]:
+    """Defaults in the section of parameters, those of another estimator by the sentence that refers to it."""
     section = re.split(r"^\w+\n-+\n", inspect.getdoc(estimator), flags=re.MULTILINE)[1]
     documented = {}
     for parameters, defaults in re.findall(r"^(\w+(?:, \w+)*) : .*?default=(.+)$", section, flags=re.MULTILINE):
         values = [math.pi / 2 if value == "π/2" else ast.literal_eval(value) for value in defaults.split(" and ")]
         documented |= dict(zip(parameters.split(", "), values, strict=True))
-    assert documented == defaults_of(estimator)
+    for parameters, other in re.findall(r"^(\w+(?:, \w+)*)\n    As of `(\w+)`", section, flags=re.MULTILINE):
+        of_other = documented_defaults(getattr(qmedoid, other))
+        documented |= {name: of_other[name] for name in parameters.split(", ")}
+    return documented
 
 
 def defaults_of(estimator: type) -> dict[str, object]:

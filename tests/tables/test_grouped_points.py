@@ -11,6 +11,8 @@ from qmedoid.tables import cells
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.source import open_table
 
+DOUBT = "may separate thousands"
+
 
 def parted(count):
     return f"{'-' if count < 0 else ''}{abs(count):,}".replace(",", ".")
@@ -21,11 +23,13 @@ def parted(count):
     st.lists(st.sampled_from([1, -1]), min_size=40, max_size=40),
     st.integers(0, 3),
 )
-def test_points_are_decimal_points_unless_told_otherwise(sizes, signs, n_missing):
+def test_points_are_decimal_points_with_a_note_unless_an_option_says_otherwise(sizes, signs, n_missing):
     counts = [sign * size for size, sign in zip(sizes, signs, strict=False)]
     table = pa.table({"a": [*map(parted, counts), *[None] * n_missing]})
-    for hints, values in (({}, 1000), ({"decimal": "."}, 1000), ({"decimal": ","}, 1)):
-        (column,) = infer_columns(table, roles={"a": "keep"}, **hints).columns
+    for hints, values, n_notes in (({}, 1000, 1), ({"decimal": "."}, 1000, 0), ({"decimal": ","}, 1, 0)):
+        inferred = infer_columns(table, roles={"a": "keep"}, **hints)
+        (column,) = inferred.columns
+        assert sum(DOUBT in note for note in inferred.notes.values()) == n_notes
         read = cells.read(table["a"], "number", column.spelling).values[: len(counts)]
         assert column.kind == "number"
         np.testing.assert_array_equal(read, np.array(counts) / values)
@@ -44,6 +48,26 @@ def test_another_column_of_a_file_shows_what_a_point_means(tmp_path, shown):
         else:
             with pytest.raises(DataError, match="--decimal"):
                 infer_columns(table)
+
+
+@pytest.mark.parametrize(
+    ("cells_of_a", "other", "is_noted"),
+    [
+        (["1.275", "2.128", "20.628", "1.500", "7.001"], "2", True),
+        (["1.275", "2.128", "20.628", "1.500", "7.001"], "2.500", True),
+        (["1.275", "2.128", "20.628", "1.500", "7.001"], "0.5", False),
+        (["1.275", "2.128", "20.628", "1.500", "0.275"], "2", False),
+        (["1.275", "2.128", "20.628", "1.500", "1275.125"], "2", False),
+        (["1.275", "2.128", "20.628", "1.500", "1.500"], "2", False),
+    ],
+)
+def test_file_leaves_a_note_where_nothing_shows_the_decimal_point(tmp_path, cells_of_a, other, is_noted):
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(["a,b", *(f"{cell},{other}" for cell in cells_of_a)]) + "\n")
+    with open_table(file) as source:
+        inferred = infer_columns(source.read()[0], roles={"a": "keep"})
+    assert (DOUBT in inferred.notes.get("a", "")) == is_noted
+    assert inferred.columns[0].kind == "number"
 
 
 def test_file_whose_commas_part_cells_and_decimals_is_read_again(tmp_path):

@@ -140,7 +140,11 @@ def stability(
     entropy = [int(value) for value in check_random_state(random_state).randint(2**31, size=4)]
     full = subject.fit(None, int(np.random.default_rng(entropy).integers(2**31)))
     every = np.arange(subject.n_rows)
-    decided, margins = _codes(full, subject.part(every)), _margins(full, subject.part(every))
+    decided, margins = _codes(full, subject.part(every)), None
+    says = next((name for name in ("decision_function", "predict_proba") if hasattr(full, name)), None)
+    if says is not None:  # how far decisions are from others
+        values = np.asarray(getattr(full, says)(subject.part(every)), dtype=np.float64)
+        margins = np.abs(values) if values.ndim == 1 else np.diff(np.sort(values, axis=1)[:, -2:])[:, 0]
     medoids, together, found = subject.medoids(full), subject.together(), [subject.groups(full)]
     votes, flips = np.zeros((len(every), len(full.classes_)), dtype=np.int64), list[float]()
     present, kept = 0, 0
@@ -279,15 +283,6 @@ def _codes(fitted: Any, X: Any, full: Any = None) -> Codes:
     classes = (fitted if full is None else full).classes_
     codes: Codes = np.searchsorted(classes, fitted.predict(X)).astype(np.intp)
     return codes
-
-
-def _margins(fitted: Any, X: Any) -> Array | None:
-    """How far the decision about each row is from another one, shape (n,); None where a classifier does not say."""
-    for name in ("decision_function", "predict_proba"):
-        if hasattr(fitted, name):
-            values = np.asarray(getattr(fitted, name)(X), dtype=np.float64)
-            return np.abs(values) if values.ndim == 1 else np.diff(np.sort(values, axis=1)[:, -2:])[:, 0]
-    return None
 
 
 def _bootstrap(strata: Codes, rng: np.random.Generator, groups: Codes | None) -> Codes:

@@ -100,7 +100,6 @@ def _environment() -> "Environment":
             "percent": lambda share: "–" if share is None else charts.percent(share),
             "signed": lambda value, digits=3: f"{value:+.{digits}f}".replace("-", "−"),
             "count": "{:,}".format,
-            "short": charts.short,
             "cut": lambda text, most: plain(str(text), most),
             "whole": lambda text: escape(plain(str(text), _WHOLE, keep="\n")),
             "json": lambda value: Markup(script_json(value)),

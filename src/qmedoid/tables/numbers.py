@@ -153,6 +153,16 @@ def may_be_thousands(text: pa.Array) -> bool:
     return bool(is_grouped and is_short)
 
 
+def example_of_thousands(text: pa.Array) -> str | None:
+    """A cell of at least five different ones that all look like ``1.275`` and ``20.628``; None where some do not."""
+    for part in (text.slice(0, 256), text):
+        cells = _trimmed(part).drop_null()
+        if not pc.all(pc.match_substring_regex(cells, _GROUP_OR_FRACTION), min_count=0).as_py():
+            return None
+    different = cells.unique()
+    return str(different[0].as_py()) if len(different) >= 5 else None
+
+
 def shows_points(text: pa.Array) -> bool:
     """Whether texts are numbers with a decimal point without doubt."""
     text = _trimmed(text)

@@ -15,6 +15,7 @@ from qmedoid.tables.arrow import DECIMAL
 from qmedoid.tables.dates import find_dates
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.numbers import (
+    example_of_thousands,
     find_spelling,
     look_like_numbers,
     may_be_thousands,
@@ -57,7 +58,9 @@ def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOr
         such = f"cells such as {padded[0].as_py()!r} begin with zeros"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts")
     if is_number and not len(plain.wrong):
-        return _thousands_or_fractions(name, text, decimal) or TextRead("number", "", plain)
+        return _thousands_or_fractions(name, text, decimal) or TextRead(
+            "number", "", plain, _doubt(name, text, decimal)
+        )
     spelt = _spelt_numbers(name, text, given, decimal)
     if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
         return spelt
@@ -68,6 +71,18 @@ def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOr
         such = f"cells such as {code!r} look like codes"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts, numbers among them too")
     return _spelt_dates(name, text, date_order) or spelt
+
+
+def _doubt(name: str, text: pa.Array, decimal: str | None) -> str | None:
+    """What is said of numbers whose points may all part thousands, where nothing shows that they do not."""
+    example = None if decimal == "." else example_of_thousands(text)
+    if example is None:
+        return None
+    return (
+        f"column {name!r} is read as numbers with a decimal point: {example!r} is {float(example):g}, not "
+        f"{example.replace('.', '')}; every cell has three digits after its point, which may separate thousands: "
+        "--decimal , reads them that way, --decimal . says that it is a decimal point (decimal=',' or '.' in Python)"
+    )
 
 
 def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
@@ -183,8 +198,8 @@ _TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa.Table:
     """The table with the types that the texts of each column have in common; columns in `kept` stay texts.
 
-    So do whole numbers with leading zeros, and numbers that can be read in more than one way. Columns in which every
-    point may part thousands are floats; metadata name them, or the decimal sign that other columns show.
+    So do whole numbers with leading zeros, and numbers that can be read in more than one way. Metadata name the decimal
+    sign that other columns show.
     """
     columns = []
     for name, text in zip(texts.column_names, texts.columns, strict=True):
@@ -198,7 +213,9 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
             values = column.to_numpy()
             given = values[~np.isnan(values)]
             if decimal == "." and maybe_thousands(values):
-                column = text if may_be_thousands(text.combine_chunks()) else column
+                whole = text.combine_chunks()
+                # Texts go on to `read_text`, which asks or leaves a note, unless another column shows the point.
+                column = text if may_be_thousands(whole) or example_of_thousands(whole) is not None else column
             elif len(given) and (given == np.trunc(given)).all() and np.abs(given).max() >= 2**53:
                 # Whole numbers with more digits than a float has, unless they are written as 1e20.
                 column = text if pc.all(pc.match_substring_regex(text, r"^\s*[+-]?\d+\s*$")).as_py() else column

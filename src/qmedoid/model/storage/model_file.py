@@ -168,7 +168,9 @@ def read_model(content: bytes) -> ModelFile:
     ):
         raise RefusedError(f"versions must give a text or null for each of {sorted(names)}", MANIFEST)
     model = read(Model, manifest["model"], arrays)
-    _refuse_misfit(model)
+    misfits = chain(_of_columns(model), _of_decision(model.decision), _of_parts(model), _of_rows(model))
+    for reason in (reason for is_wrong, reason in misfits if is_wrong):
+        raise RefusedError(reason)
     return ModelFile(model, hashlib.sha256(content).hexdigest(), versions)
 
 
@@ -192,13 +194,7 @@ def _file_bytes(path: Path) -> bytes:
     return content
 
 
-def _refuse_misfit(model: Model) -> None:
-    """Raise where parts of a stored model do not fit together, beyond what their declarations say."""
-    for is_wrong, reason in chain(_of_columns(model), _of_decision(model.decision), _of_parts(model), _of_rows(model)):
-        if is_wrong:
-            raise RefusedError(reason)
-
-
+# What parts of a stored model must have in common, beyond what their declarations say.
 Misfits = Iterator[tuple[bool, str]]
 """Whether something is wrong, and what: each is looked at if nothing before it is wrong."""
 
