@@ -127,11 +127,11 @@ def evidence_model(rng, *, n_columns=12, n_classes=2, per_class=2, n_known=0):
     )
 
 
-def rare_model(rng, *, n_columns=12, n_classes=2, compress=True):
+def rare_model(rng, *, n_columns=12, n_classes=2, rare_class=1):
     assert n_classes == 2
     scaling = SignedLog(
         Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)),
-        Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)) if compress else None,
+        Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)),
     )
     metrics = np.vstack([np.ones(n_columns), np.maximum(rng.normal(size=n_columns), 0.0)])
     geometry = RareGeometry(
@@ -147,7 +147,7 @@ def rare_model(rng, *, n_columns=12, n_classes=2, compress=True):
         weights=rng.normal(size=n_features),
         intercept=-3.25,
         circuit_features=np.array([0, 1, 5]),
-        rare_class=int(compress),
+        rare_class=rare_class,
     )
 
 
@@ -351,7 +351,7 @@ def all_models():
         "rare and circuit": table_model(geometric(rng, first=rare_model, refine_below=1.0, residual=True)),
         "recalibrated circuit": table_model(recalibrated(rng)),
         "rare and comparisons": table_model(geometric(rng, first=rare_sum, refine_below=1.0, residual=True)),
-        "rare, not compressed": table_model(geometric(rng, first=rare_model, compress=False)),
+        "rare, the first class": table_model(geometric(rng, first=rare_model, rare_class=0)),
     }
 
 
