@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from qmedoid.quantum import MeasurementSettings
 
 _SHAPE = ("columns", "tests", "side_by_side", "qubits", "two_qubit_gates", "depth")
-# Undecided rows that are listed.
-_LISTED = 10
 _REGISTERS = {
     "column": "a test for each column",
     "group": "a test for each group of columns",
@@ -269,11 +267,7 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     expected, trained = found["expected"], found["trained_circuit"]
     yield _headline(document)
     undecided = f"{expected['undecided']:,} of {found['records']:,}"
-    if expected["undecided"]:
-        first = [str(row) for row in expected["undecided_rows"][:_LISTED]]
-        undecided += f": rows {', '.join(first)}{', …' * (expected['undecided'] > len(first))}"
-    saved = 1.0 - found["tests"] / max(found["tests_asked"], 1)
-    tests = f"{found['tests']:,} distinct ones of {found['tests_asked']:,} ({100 * saved:.0f} % are repeats)"
+    tests = f"{found['tests']:,} distinct ones of {found['tests_asked']:,}"
     costs = {
         "tests": tests if found["shapes"] else None,
         "circuits": f"{found['circuits']:,} ({found['circuits_per_record']:.3g} a record)",

@@ -221,24 +221,23 @@ class Dataset:
         order = pc.sort_indices(pa.table({"time": self.times}), sort_keys=[("time", "ascending")]).to_numpy()
         return np.asarray(order, dtype=np.intp)
 
-    def split(self, valid: float, test: float, seed: int) -> tuple["Dataset", "Dataset | None", "Dataset | None"]:
-        """Training, validation and test rows, by shares; None where there are none.
+    def split(self, test: float, seed: int) -> tuple["Dataset", "Dataset | None"]:
+        """Training and test rows, by the share of these; None where there are none.
 
         In the order of time, if there is one (the last rows are the test), else by chance. Rows that belong together
         stay together. The notes of the training rows say of how many that is not so.
         """
         groups, order = self.together(), self.time_order()
-        parts = split_rows(self.target.codes, valid, test, order=order, seed=seed, groups=groups)
-        train, validation, held_out = (self.take(rows) if len(rows) else None for rows in parts)
-        assert train is not None, "some rows are left to train on"
-        known = 0
-        if order is not None and groups is not None:
-            known = int(np.isin(groups[np.append(parts[1], parts[2])], groups[parts[0]]).sum())
+        rows, others = split_rows(self.target.codes, test, order=order, seed=seed, groups=groups)
+        if not len(rows):
+            raise ParameterError(f"--test takes {test:.3g} of the rows: nothing is left to train on.")
+        train, held_out = self.take(rows), self.take(others) if len(others) else None
+        known = 0 if order is None or groups is None else int(np.isin(groups[others], groups[rows]).sum())
         if known:
             what = "are equal to one" if self.groups is None else f"have the {self.settings.groups!r} of one"
             said = f"{known:,} of the rows that are held out by time {what} of the training rows."
             train = replace(train, notes=(said,))
-        return train, validation, held_out
+        return train, held_out
 
     def folds(self, n_folds: int, seed: int) -> Folds:
         """Rows to fit and rows to judge by of each fold of ``--cv``, split as `split` does.
@@ -343,35 +342,29 @@ def _weights_in(table: pa.Table, name: str, rows: Codes) -> Array:
 
 
 def split_rows(
-    classes: Codes, valid: float, test: float, *, order: Codes | None, seed: int, groups: Codes | None = None
-) -> tuple[Codes, Codes, Codes]:
-    """Rows that train, validate and test, by shares: in an order, if there is one, else by chance and class.
+    classes: Codes, test: float, *, order: Codes | None, seed: int, groups: Codes | None = None
+) -> tuple[Codes, Codes]:
+    """Rows that train and test, by the share of these: in an order, if there is one, else by chance and class.
 
     Of every class the same share goes to each part, rounded; a class of one row stays in training. Rows of one group
     go to one part, except in an order, of which the last rows are the test.
     """
-    if valid + test >= 1:
-        raise ParameterError(f"--valid and --test take {valid + test:.3g} of the rows: nothing is left to train on.")
     if order is not None:
-        n_test, n_valid = round(test * len(classes)), round(valid * len(classes))
-        rest = len(classes) - n_test - n_valid
-        return order[:rest], order[rest : rest + n_valid], order[rest + n_valid :]
+        rest = len(classes) - round(test * len(classes))
+        return order[:rest], order[rest:]
     rng = np.random.default_rng(seed)
     classes = numbered(classes)  # a split does not depend on the names of the classes
-    use = np.zeros(len(classes) if groups is None else groups.max() + 1, dtype=np.intp)
+    is_test = np.zeros(len(classes) if groups is None else groups.max() + 1, dtype=np.bool_)
     # Whole groups by chance, each as one of its rarest class; the shares are those of the rows.
     classes = classes if groups is None else group_classes(groups, classes)
     for code in np.unique(classes):
         members = rng.permutation(np.flatnonzero(classes == code))
         if groups is None:
-            n_test, n_valid = round(test * len(members)), round(valid * len(members))
-            use[members[len(members) - n_test - n_valid :]] = 1
-            use[members[len(members) - n_test :]] = 2
+            is_test[members[len(members) - round(test * len(members)) :]] = True
         elif len(members) > 1:  # one group alone stays in training
             # A group goes where its middle row would go.
             sizes = np.bincount(groups)[members]
             middles = (np.cumsum(sizes) - sizes / 2.0) / sizes.sum()
-            use[members] = (middles > 1.0 - valid - test).astype(np.intp) + (middles > 1.0 - test)
-    use = use if groups is None else use[groups]
-    train, validation, held_out = (np.flatnonzero(use == part) for part in range(3))
-    return train, validation, held_out
+            is_test[members] = middles > 1.0 - test
+    is_test = is_test if groups is None else is_test[groups]
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
