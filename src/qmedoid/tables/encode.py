@@ -231,8 +231,8 @@ def remember_rows(model: Model, tables: Sequence[pa.Table], *, most: int = MOST_
     for bits in kept or (_bits(model, part) for part in parts):
         total += bits.view(np.uint64).sum(axis=0, dtype=np.uint64)
     key = blake2b(total.tobytes(), digest_size=KEY_BYTES).digest()
-    hashes = [_hashed(bits, key) for bits in kept or (_bits(model, part) for part in parts)]
-    return SeenRows.of(key, np.concatenate(hashes), most=most)
+    hashes = np.unique(np.concatenate([_hashed(bits, key) for bits in kept or (_bits(model, part) for part in parts)]))
+    return SeenRows(key, hashes[:most].copy(), len(hashes) > most)
 
 
 def row_hashes(model: Model, batch: pa.RecordBatch | pa.Table) -> Hashes | None:
