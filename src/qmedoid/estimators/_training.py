@@ -11,7 +11,7 @@ from sklearn.callback import CallbackContext
 
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators.folds import TrainingTable
-from qmedoid.estimators.time_limit import time_is_up
+from qmedoid.estimators.recipes import time_is_up
 from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.methods.variational.model import PRECISIONS

@@ -230,7 +230,7 @@ class SummaryDict(EvaluatedDict, AboutModelDict):
     format: Annotated[int, "Of this document; 2."]
     made: Annotated[ReportMadeDict, "How the page was made."]
     model: Annotated[ReportModelDict, "What was fitted."]
-    baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
+    baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, of fit --compare."]
     expected: Annotated[ReportExpectedDict | None, "Counts of held-out rows at the present cut, of two classes."]
 
 

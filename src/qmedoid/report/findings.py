@@ -192,7 +192,7 @@ def baseline_better(facts: Facts) -> Verdict:
     """A plain classifier with the settings of its library that is better by more than luck."""
     found = facts["baselines"]
     if found is None:
-        return "not applicable", "No baseline was fitted: qmedoid report MODEL TABLE --baselines does."
+        return "not applicable", "No baseline was fitted: qmedoid fit TABLE --compare --report FILE does."
     if found["better"] is None:
         return "not applicable", "Our model and the baselines were not evaluated on the same new rows."
     return ("problem" if found["better"] else "passed"), found["verdict"]

@@ -22,7 +22,7 @@ from qmedoid.report import documents
 from qmedoid.report.reading import Looked, Sample, evenly
 from qmedoid.report.verdict import RARE, bounds_text
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import read_as
+from qmedoid.tables.cells import read
 from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.targets import MISSING
@@ -117,7 +117,7 @@ def _column(column: Column, records: Sequence[Record]) -> pa.Array:
     given = pa.array([record.get(column.name) for record in records])
     if column.kind == "category" or pa.types.is_null(given.type):
         return given
-    values = read_as(given, column).values
+    values = read(given, column).values
     if column.kind == "date":
         return pa.array(values)
     # Comparisons with NaN are false.
