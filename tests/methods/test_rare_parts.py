@@ -97,11 +97,9 @@ def test_the_signed_log_is_odd_rises_and_keeps_small_values():
     assert (np.diff(signed_log(z)) > 0).all()
     assert signed_log(np.array([1e-9]))[0] == pytest.approx(1e-9)
     X = np.random.default_rng(0).standard_cauchy(size=(500, 2)) * [1.0, 1e6]
-    for compress in (True, False):
-        scaled = fit_signed_log(X, compress=compress).apply(X)
-        np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-9)
-        np.testing.assert_allclose(scaled.std(axis=0), 1.0)
-    assert np.abs(fit_signed_log(X).apply(X)).max() < np.abs(fit_signed_log(X, compress=False).apply(X)).max()
+    scaled = fit_signed_log(X).apply(X)
+    np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(scaled.std(axis=0), 1.0)
 
 
 def problem(seed=0, n=300, f=6):

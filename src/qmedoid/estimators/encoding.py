@@ -269,7 +269,7 @@ def fit_encodings(
             encodings.append(plain[place])
             n_outputs += 1 + draft.missing
             continue
-        given = cells.one_chunk(table.column(draft.name)).take(pa.array(rows))
+        given = table.column(draft.name).take(pa.array(rows))
         category = _category(given, max_one_hot, max_levels) if draft.kind == "category" else None
         own = None
         encoding: Encoding

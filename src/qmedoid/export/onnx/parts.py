@@ -172,9 +172,8 @@ def _scaled(graph: Graph, x: str, geometry: RareGeometry) -> str:
     """Columns on the scale of the prototypes."""
     outer, inner = geometry.scaling.outer, geometry.scaling.inner
     z = scaled(graph, x, outer)
-    if inner is not None:
-        size = graph.add("Log", graph.add("Add", graph.add("Abs", z), graph.constant(1.0)))
-        z = scaled(graph, graph.add("Mul", graph.add("Sign", z), size), inner)
+    size = graph.add("Log", graph.add("Add", graph.add("Abs", z), graph.constant(1.0)))
+    z = scaled(graph, graph.add("Mul", graph.add("Sign", z), size), inner)
     return graph.clipped(z, -LARGEST, LARGEST)
 
 

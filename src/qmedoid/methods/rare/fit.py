@@ -353,7 +353,7 @@ def _in_order(model: RarePart, order: Codes) -> RarePart:
     starts = n_deltas + len(order) * np.arange(4)[:, None]
     features, to = (np.append(np.arange(n_deltas), (starts + places).ravel()) for places in (back, order))
     scalings = (geometry.scaling.outer, geometry.scaling.inner)
-    outer, inner = (one and Scaling(one.center[back], one.scale[back]) for one in scalings)
+    outer, inner = (Scaling(one.center[back], one.scale[back]) for one in scalings)
     assert outer is not None
     rare, common, metrics = (
         np.ascontiguousarray(rows[:, back]) for rows in (geometry.rare, geometry.common, geometry.metrics)
