@@ -5,6 +5,9 @@ page differs from what would be written.
 """
 
 import argparse
+import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,14 +23,30 @@ _DEFS = "#/$defs/"
 def sections() -> dict[str, str]:
     """The tables of all commands, then those of the parts that several documents have."""
     schemas = [schema_of(name) for name in names()]
-    parts: dict[str, Any] = {}
-    for schema in schemas:
-        parts |= schema.get("$defs", {})
-    shared = [f"### {_heading(name)}\n\n{_told(parts[name])}" for name in sorted(parts)]
+    parts = {name: part for schema in schemas for name, part in schema.pop("$defs", {}).items()}
+    text = json.dumps([schemas, parts])
+    uses = Counter(re.findall(r'"#/\$defs/(\w+)"', text))
+    for alternatives in re.findall(r'/(\w+)"}, {"\$ref": "#/\$defs/(\w+)', text):
+        uses.update(alternatives)
+    once = {name: part for name, part in parts.items() if uses[name] == 1}
+    schemas = [_inlined(schema, once) for schema in schemas]
+    shared = [f"### {_heading(name)}\n\n{_told(_inlined(parts[name], once))}" for name in sorted(parts.keys() - once)]
     return {
         "commands": "\n\n".join(f"### `{schema['title']}`\n\n{_told(schema)}" for schema in schemas),
         "parts": "\n\n".join(shared),
     }
+
+
+def _inlined(value: Any, parts: dict[str, Any]) -> Any:
+    """A schema with these parts of it where they are used."""
+    if isinstance(value, list):
+        return [_inlined(one, parts) for one in value]
+    if not isinstance(value, dict):
+        return value
+    part = parts.get(str(value.get("$ref")).removeprefix(_DEFS))
+    if part is not None:
+        return _inlined({**part, **{key: one for key, one in value.items() if key != "$ref"}}, parts)
+    return {key: _inlined(one, parts) for key, one in value.items()}
 
 
 def _told(schema: dict[str, Any]) -> str:
@@ -47,7 +66,8 @@ def _keys(schema: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, 
 
 
 def _within(value: dict[str, Any], name: str) -> Iterator[tuple[str, str, str]]:
-    yield from _keys(value, f"{name}.") if name else ()
+    for one in (value, *value.get("anyOf", ())) if name else ():
+        yield from _keys(one, f"{name}.")
     for key, sign in (("items", "[]."), ("additionalProperties", ".*.")):
         if isinstance(value.get(key), dict):
             yield from _keys(value[key], f"{name}{sign}".lstrip("."))

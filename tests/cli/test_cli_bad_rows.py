@@ -34,29 +34,24 @@ def test_skipped_rows_are_in_a_file_next_to_the_results(cli, two, broken, tmp_pa
     assert (report["rows"], report["bad_rows"], report["bad_rows_file"]) == (88, 2, str(aside))
     found = cells(aside)
     assert (found["line"], found["record"][1]) == (["5", "7"], "005")
-    named = tmp_path / "named.csv"
-    text = broken.read_bytes()
-    piped = cli.ok("score", two.model, "-", "-o", "-", "--on-bad-row", "skip", "--bad-rows", named, stdin=text)
-    assert piped.raw.count(b"\n") == 89
-    assert cells(named)["file"] == ["standard input"] * 2
+    piped = cli.ok("score", two.model, "-", "-o", out, "--force", "--on-bad-row", "skip", stdin=broken.read_bytes())
+    assert "88 rows scored" in piped.err
+    assert cells(aside)["file"] == ["standard input"] * 2
+    itself = cli("score", two.model, aside, "-o", tmp_path / "o.csv", "--on-bad-row", "skip")
+    assert (itself.code, "is the table itself" in itself.err) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("command", "arguments", "words"),
     [
-        ("score", ("-o", "OUT", "--bad-rows", "ASIDE"), "give both"),
-        ("score", ("-o", "-", "--on-bad-row", "skip"), "--bad-rows FILE"),
-        ("score", ("-o", "OUT", "--on-bad-row", "skip", "--bad-rows", "OUT"), "file of its own"),
-        ("score", ("-o", "OUT", "--on-bad-row", "skip", "--bad-rows", "TABLE"), "is the table itself"),
-        ("score", ("-o", "OUT", "--on-bad-row", "skip", "--bad-rows", "OTHER"), "--force"),
+        ("score", ("-o", "-", "--on-bad-row", "skip"), "--on-bad-row flag"),
         ("score", ("-o", "OUT", "--on-bad-row", "drop"), "drop"),
         ("score", ("-o", "OUT", "--add", "prices"), "must be among"),
         ("evaluate", ("--on-bad-row", "flag"), "flag"),
     ],
 )
 def test_wrong_calls(cli, two, broken, tmp_path, command, arguments, words):
-    files = {"OUT": tmp_path / "o.csv", "ASIDE": tmp_path / "b.csv", "TABLE": broken, "OTHER": two.file}
-    outcome = cli(command, two.model, broken, *(files.get(one, one) for one in arguments))
+    outcome = cli(command, two.model, broken, *(tmp_path / "o.csv" if one == "OUT" else one for one in arguments))
     assert (outcome.code, words in outcome.err) == (2, True), outcome.err
     assert list(tmp_path.iterdir()) == []
 

@@ -207,7 +207,6 @@ class TestFolder:
         next(path for path in aside.iterdir() if path.name.startswith("b")).unlink()
         again = cli.ok(*skipping, "--resume").json
         assert (again["files"]["scored"], again["bad_rows"], len(list(aside.iterdir()))) == (1, 1, 3)
-        assert cli(*skipping, "--resume", "--bad-rows", "b.csv").code == 2
 
     def test_wrong_calls(self, cli, two, inputs, tmp_path):
         out, before = f"{tmp_path}/out/", sorted(tmp_path.rglob("*"))

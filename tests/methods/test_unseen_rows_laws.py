@@ -8,9 +8,8 @@ import pytest
 
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.estimators.recipes import calibrated
+from qmedoid.estimators.recipes import FitReport, calibrated
 from qmedoid.estimators.refining import held_out_scored, training_data
-from qmedoid.estimators.time_limit import FitReport
 from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import fit_calibration

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from qmedoid.cli.options import PANELS
 from qmedoid.exceptions import ModelError
@@ -86,14 +86,38 @@ _COMMANDS = {name: use for use, names in _ELSEWHERE.items() for name in names.sp
 """What other programs call a command, and what does it here."""
 
 
+class Command(TyperCommand):
+    """A command whose help has panels without Rich, whose import takes longer than the help."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, options and commands by their panels."""
+        _write_panels(self, ctx, formatter)
+
+
 class CommandGroup(TyperGroup):
     """Commands that are known by name and by a sentence until they are called."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write options and commands by their panels."""
+        _write_panels(self, ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command, and import it."""
         name, command, rest = super().resolve_command(ctx, args)
         known_as = getattr(getattr(command, "callback", None), "known_as", None)
         return name, command if known_as is None else load_command(known_as), rest
+
+
+def _write_panels(command: Any, context: Any, formatter: Any) -> None:
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for one in command.get_params(context):
+        kind = "Arguments" if one.param_type_name == "argument" else "Options"
+        panels.setdefault(getattr(one, "rich_help_panel", None) or kind, []).append(one.get_help_record(context))
+    for name, one in getattr(command, "commands", {}).items():
+        panels.setdefault(one.rich_help_panel or "Commands", []).append((name, one.help or ""))
+    for title, rows in panels.items():
+        with formatter.section(title):
+            formatter.write_dl(rows)
 
 
 def explain_call(error: Any) -> None:
@@ -149,10 +173,9 @@ def load_command(name: str) -> Any:
 
     call.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
     vars(call).update(most_used=run.most_used, examples=run.examples)
-    alone = typer.Typer(add_completion=False)
-    epilog = "\n\n".join(["Examples:", *run.examples])
-    about = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(run) or "")
-    alone.command(name.split()[-1], help=about, epilog=epilog)(call)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    epilog = "\n".join(["\b", "Examples:", *run.examples])
+    alone.command(name.split()[-1], cls=Command, help=inspect.getdoc(run), epilog=epilog)(call)
     command: Any = typer.main.get_command(alone)
     for one in command.params:
         if one.name in run.most_used:
@@ -190,6 +213,7 @@ def _typer(**more: Any) -> typer.Typer:
         cls=CommandGroup,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
         **more,
     )
@@ -205,8 +229,8 @@ def _not_imported(name: str) -> Any:
 
 def _program() -> Any:
     """The program with all commands, in the order of their groups."""
-    codes = " ".join(f"{code}: {text}" for code, text in EXIT_CODES.items())
-    made = _typer(help=ABOUT, epilog=f"Exit codes. {codes}")
+    codes = [f"  {code}: {text}" for code, text in EXIT_CODES.items()]
+    made = _typer(help=ABOUT, epilog="\n".join(["\b", "Exit codes:", *codes]))
     groups: dict[str, typer.Typer] = {}
     for panel, commands in COMMANDS.items():
         for name, (_, short) in commands.items():

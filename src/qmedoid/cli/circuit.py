@@ -4,6 +4,7 @@ import base64
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from qmedoid.quantum import MeasurementSettings
 
 _SHAPE = ("columns", "tests", "side_by_side", "qubits", "two_qubit_gates", "depth")
-# Undecided rows that are listed.
-_LISTED = 10
 _REGISTERS = {
     "column": "a test for each column",
     "group": "a test for each group of columns",
@@ -95,7 +94,7 @@ def export(
     """
     from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm_text, qpy_bytes
     from qmedoid.tables.results import ScoreSettings
-    from qmedoid.tables.scoring import TableReading, read_through
+    from qmedoid.tables.scoring import read_row
 
     if (table is None) != (row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
@@ -105,11 +104,8 @@ def export(
     if table is None or row is None:
         circuit = export_circuit(loaded.model, **asked)
     else:
-
-        def look(opened: TableReading) -> Any:
-            return circuit_of_record(loaded.model, opened.row(row), opened.issues, row=row, **asked)
-
-        circuit, _ = read_through(loaded.model, table, ScoreSettings(**vars(reading)), look, all_columns=True)
+        look = partial(circuit_of_record, loaded.model, row=row, **asked)
+        _, circuit, _ = read_row(loaded.model, table, ScoreSettings(**vars(reading)), row, look)
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:
@@ -269,11 +265,7 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     expected, trained = found["expected"], found["trained_circuit"]
     yield _headline(document)
     undecided = f"{expected['undecided']:,} of {found['records']:,}"
-    if expected["undecided"]:
-        first = [str(row) for row in expected["undecided_rows"][:_LISTED]]
-        undecided += f": rows {', '.join(first)}{', …' * (expected['undecided'] > len(first))}"
-    saved = 1.0 - found["tests"] / max(found["tests_asked"], 1)
-    tests = f"{found['tests']:,} distinct ones of {found['tests_asked']:,} ({100 * saved:.0f} % are repeats)"
+    tests = f"{found['tests']:,} distinct ones of {found['tests_asked']:,}"
     costs = {
         "tests": tests if found["shapes"] else None,
         "circuits": f"{found['circuits']:,} ({found['circuits_per_record']:.3g} a record)",

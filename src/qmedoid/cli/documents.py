@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -331,7 +330,7 @@ def run(
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The schema of one command, complete in itself: documents that occur several times are in ``$defs``."""
+    """The schema of one command, complete in itself: documents within it are in ``$defs``."""
     if name not in DOCUMENTS:
         raise ParameterError(f"There is no schema of {name!r}: there are those of {some_of(names(), 99)}.")
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, "description": _about(name)}
@@ -363,7 +362,7 @@ def _object(hints: Mapping[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema(kind: Any, parts: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a type; typed dictionaries that occur several times go into `parts`."""
+    """The schema of a type; typed dictionaries go into `parts`."""
     origin, inside = get_origin(kind), get_args(kind)
     if origin is NotRequired:
         return _schema(inside[0], parts)
@@ -382,11 +381,11 @@ def _schema(kind: Any, parts: dict[str, Any]) -> dict[str, Any]:
         return {}
     if not is_typeddict(kind):
         return {"type": _PLAIN[kind]}
-    if kind not in _shared():
-        return _object(get_type_hints(kind, include_extras=True), parts)
-    name = _shared()[kind]
+    # The name of a class in lower case, such as row_contribution.
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__.removesuffix("Dict")).lower()
     if name not in parts:
-        parts[name] = {"description": kind.__doc__, **_object(get_type_hints(kind, include_extras=True), parts)}
+        about = {"description": kind.__doc__} if kind.__doc__ else {}
+        parts[name] = {**about, **_object(get_type_hints(kind, include_extras=True), parts)}
     return {"$ref": f"#/$defs/{name}"}
 
 
@@ -398,26 +397,3 @@ def _any_of(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if "enum" in merged:
         return {"enum": [value for one in found for value in one.get("enum", [None])]}
     return {**merged, "type": [one["type"] for one in found]}
-
-
-@cache
-def _shared() -> dict[Any, str]:
-    """Names of the typed dictionaries that are met several times, in one document or in several, or beside another."""
-    uses: dict[Any, int] = {}
-
-    def look(kind: Any, times: int = 1) -> None:
-        inside = get_args(kind)
-        for one in inside:
-            look(one, sum(map(is_typeddict, inside)))
-        if is_typeddict(kind):
-            is_new = kind not in uses
-            uses[kind] = uses.get(kind, 0) + times
-            if is_new:
-                for hint in get_type_hints(kind, include_extras=True).values():
-                    look(hint)
-
-    for kind in DOCUMENTS.values():
-        look(kind)
-    # The name of a class in lower case, such as row_contribution.
-    names = {kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__.removesuffix("Dict")) for kind in uses}
-    return {kind: names[kind].lower() for kind, count in uses.items() if count > 1}

@@ -12,24 +12,24 @@ import pyarrow as pa
 
 from qmedoid.cli.options import PointOptions, TableOptions
 from qmedoid.cli.output import note, progress_bar
-from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.model.model import Decisions, Model
 from qmedoid.spelling import number_of
-from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds
+from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds, check_roles, read_roles_file
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.kinds import with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import ROLES, Role, check_missing, check_roles, read_roles_file
+from qmedoid.tables.roles import ROLES, Role, check_missing
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource, open_table
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import ComparedFold, Comparison
+    from qmedoid.estimators.recipes import TimeLimit
 
 # Options that change no model.
 _OF_THE_CALL = ("output", "report", "json", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
@@ -166,7 +166,7 @@ def share_or_file(value: str) -> float | str:
     return share
 
 
-def with_time_limit(model: Model, limit: TimeLimit) -> Model:
+def with_time_limit(model: Model, limit: "TimeLimit") -> Model:
     """A model that says what there was no time for."""
     if not limit.left_out:
         return model
@@ -207,7 +207,7 @@ def notes_of_fit(fitted: Any) -> list[str]:
     """The notes of a fitted classifier, but for those on columns that were left out."""
     from qmedoid.estimators.raw_tables import left_out_note
 
-    left_out = {left_out_note(name, why) for name, why in fitted.contract_.left_out.items()}
+    left_out = {left_out_note(name, why) for name, why in fitted.model_.contract.left_out.items()}
     return [one for one in fitted.notes_ if one not in left_out]
 
 
@@ -235,7 +235,7 @@ def evaluated_fold(
     held_out: Dataset,
     decided: Decisions,
     options: "FitOptions",
-    limit: TimeLimit,
+    limit: "TimeLimit",
 ) -> tuple["ComparedFold", list[str]]:
     """Outcomes on held-out rows of our model and, if asked for, of the baselines; and sentences on those that lack.
 
@@ -255,7 +255,7 @@ def evaluated_fold(
 
 
 def cross_validate(
-    train: Dataset, folds: Folds, options: "FitOptions", limit: TimeLimit
+    train: Dataset, folds: Folds, options: "FitOptions", limit: "TimeLimit"
 ) -> tuple["Comparison | None", list[list[int]] | None, list[str]]:
     """Fit and evaluate every fold for which there is time; the notes of its fits were given for that of all rows.
 

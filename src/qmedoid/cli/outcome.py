@@ -10,7 +10,6 @@ from qmedoid.arrays import Codes
 from qmedoid.cli.documents import FitDict, TimeLimitDict
 from qmedoid.cli.output import grid, note, print_json, show
 from qmedoid.cli.report import report_fit
-from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import some_of
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import Comparison
     from qmedoid.estimators.documents import ComparedMethodDict
+    from qmedoid.estimators.recipes import TimeLimit
     from qmedoid.large.fit import InPasses
 
 # Classes whose figures are shown one by one.
@@ -66,7 +66,7 @@ def tell_fit(
     model: Model,
     options: "FitOptions",
     output: Path,
-    limit: TimeLimit,
+    limit: "TimeLimit",
     notes: list[str],
     *,
     seconds: float,
@@ -150,7 +150,7 @@ def tell_fit(
     print("\n".join(map(printable, _next_commands(options, output))))
 
 
-def _limit_dict(limit: TimeLimit, model: Model) -> TimeLimitDict | None:
+def _limit_dict(limit: "TimeLimit", model: Model) -> TimeLimitDict | None:
     """What came of a time limit, fit for JSON; None without one."""
     if math.isinf(limit.seconds):
         return None

@@ -88,11 +88,12 @@ class ScoreOptions(CutOptions):
     ] = None
     on_bad_row: Annotated[
         Literal["refuse", "flag", "skip"],
-        option(READING, "WHAT", "If a row cannot be read: refuse the table, flag the row, or skip it."),
+        option(
+            READING,
+            "WHAT",
+            "If a row cannot be read: refuse the table, flag the row, or skip it, into OUT with .bad-rows.csv.",
+        ),
     ] = "refuse"
-    bad_rows: Annotated[
-        Text, option(READING, "FILE", "File for the rows that are left out. Default: OUT with .bad-rows.csv.")
-    ] = None
     resume: Annotated[
         bool, flag(LARGE, "Into a folder: score only files whose results are missing or out of date.", "--resume")
     ] = False
@@ -146,11 +147,6 @@ def _score_folder(options: ScoreOptions) -> None:
     from qmedoid.large.score_files import BAD_ROWS, PartTotals, ScoreTask, plan_scoring
 
     shard, aside = _asked_shard(options), str(Path(options.output) / BAD_ROWS)
-    if options.bad_rows is not None:
-        raise ParameterError(
-            "--bad-rows is one file, and in a folder every input has its own: they are written to "
-            f"{aside}. Leave it out."
-        )
     settings = _score_settings(options)
     file, cut, estimate, expected = _model_at_cut(options, settings)
     task = ScoreTask(str(options.model.absolute()), file.sha256, cut, settings)
@@ -359,17 +355,11 @@ def _model_at_cut(
 def _bad_rows_file(options: ScoreOptions) -> str | None:
     """The file for rows that are set aside, None where none are."""
     if options.on_bad_row != "skip":
-        if options.bad_rows is not None:
-            raise ParameterError("--bad-rows is the file for rows that --on-bad-row skip sets aside: give both.")
         return None
-    if options.bad_rows is None and options.output == "-":
-        raise ParameterError("With -o - give --bad-rows FILE, the file for rows that are set aside.")
-    if options.bad_rows is not None and (
-        options.bad_rows == "-" or Path(options.bad_rows).absolute() == Path(options.output).absolute()
-    ):
-        raise ParameterError("--bad-rows must be a file of its own, not that of the results.")
+    if options.output == "-":
+        raise ParameterError("Rows that are set aside need a file: with -o - give --on-bad-row flag, or write a file.")
     ending = next((one for one in SUFFIXES if options.output.lower().endswith(one)), "")
-    return options.bad_rows or f"{options.output[: len(options.output) - len(ending)]}.bad-rows.csv"
+    return f"{options.output[: len(options.output) - len(ending)]}.bad-rows.csv"
 
 
 def _warn_of_drift(model: Model, scored: ScoredFile) -> Drift | None:

@@ -12,7 +12,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.inputs import check_size, column_label, given_weights
 from qmedoid.estimators.parameters import CV, FLAG, NONE, PAIR, SEED, SHARE, Constraint, choice, class_weights, whole
-from qmedoid.estimators.time_limit import FitReport
+from qmedoid.estimators.recipes import FitReport
 from qmedoid.exceptions import ConstantColumnWarning, DataError, InterruptedWarning, warn
 from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
 from qmedoid.geometry.groups import (

@@ -7,8 +7,7 @@ import numpy as np
 
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import AUTO, Constraint, class_weights, whole
-from qmedoid.estimators.recipes import MethodClassifier
-from qmedoid.estimators.time_limit import Progress, is_time_for
+from qmedoid.estimators.recipes import MethodClassifier, Progress, is_time_for
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence

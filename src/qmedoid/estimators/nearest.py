@@ -23,8 +23,7 @@ from qmedoid.estimators.inputs import (
     weighted_rows,
 )
 from qmedoid.estimators.number_columns import fit_numbers, read_numbers
-from qmedoid.estimators.recipes import Recipe
-from qmedoid.estimators.time_limit import FitReport
+from qmedoid.estimators.recipes import FitReport, Recipe
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
 from qmedoid.geometry.groups import FeatureKind, Groups

@@ -8,8 +8,7 @@ import numpy as np
 
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import FLAG, Constraint, class_weights, whole
-from qmedoid.estimators.recipes import MethodClassifier
-from qmedoid.estimators.time_limit import Progress, part_in_time
+from qmedoid.estimators.recipes import MethodClassifier, Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.methods.calibration import CalibrationKind, fit_sum

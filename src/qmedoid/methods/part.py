@@ -13,7 +13,7 @@ from qmedoid.exceptions import DataError, ModelError, check_callable
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, measured_overlap, row_norms
 from qmedoid.methods.contributions import Contributions
-from qmedoid.schema import MODERATE, RefusedError, Values
+from qmedoid.schema import MODERATE, Values
 
 if TYPE_CHECKING:
     from qmedoid.methods.variational.model import ExpectationFunction
@@ -213,11 +213,6 @@ class Calibration:
     def plain(cls, n_classes: int) -> "Calibration":
         """The calibration that only turns the sign: the smallest dissimilarity is the largest score."""
         return cls(1.0, np.zeros(n_classes))
-
-    def validate(self) -> None:
-        """Refuse a stored curve that turns the order of the scores."""
-        if not (np.diff(self.heights) > -np.diff(self.knots)).all():
-            raise RefusedError("heights turns the order of the scores")
 
     def apply(self, fused: Array) -> Array:
         """Class scores, shape (n, C)."""

@@ -23,16 +23,18 @@ MOST_ROWS = 1000
 """Training rows that importances are the mean of, at most."""
 # Rows of batches whose contributions are added up together, and those that are explained at a time.
 _BLOCK_ROWS, _EXPLAINED_ROWS = 4096, 1024
-_MOST_BARS = 30
+
+
+NO_MEDOIDS = (
+    "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of MedoidClassifier or "
+    "NearestMedoidClassifier instead."
+)
 
 
 def check_explained(model: Model) -> None:
     """Raise for a circuit alone, whose decisions are no sums."""
     if model.medoids is None:
-        raise ModelError(
-            "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
-            "MedoidClassifier or NearestMedoidClassifier instead."
-        )
+        raise ModelError(NO_MEDOIDS)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -54,7 +56,9 @@ def column_contributions(model: Model, columns: Sequence[npt.NDArray[Any]], winn
     added = np.empty((len(others), len(model.encodings)))
     for rows in row_slices(added, _EXPLAINED_ROWS):
         part = np.column_stack([column[rows] for column in columns]).astype(np.float64)
-        by_number = model.column_contributions(part, winners[rows], others[rows])
+        by_number = np.zeros(part.shape)
+        for weight, member in zip(model.weights, model.parts, strict=True):
+            by_number += weight * member.column_contributions(part, winners[rows], others[rows])
         added[rows] = model.slope * np.add.reduceat(by_number, starts, axis=1)
     refuse_overflow(added)
     return added
@@ -90,19 +94,11 @@ class ImportanceTally:
         return self._sums / max(self.rows, 1)
 
 
-class Importances(dict[str, float]):
-    """Importances by the names of columns; a notebook shows them as bars."""
-
-    def _repr_html_(self) -> str:
-        title = "Importance of the columns: mean absolute contribution"
-        return render("notebook/importances.html", title=title, importances=self, most=_MOST_BARS)
-
-
-def by_importance(names: Sequence[str], importances: Array) -> Importances:
+def by_importance(names: Sequence[str], importances: Array) -> dict[str, float]:
     """Importances by the names of the columns, the largest first; those that are equal up to rounding by name."""
     order = sorted(range(len(names)), key=names.__getitem__)
     ranked = stable_order(-importances[order])
-    return Importances((names[order[place]], float(importances[order[place]])) for place in ranked)
+    return {names[order[index]]: float(importances[order[index]]) for index in ranked}
 
 
 def training_importances(model: Model, X: Array, held_out: OutOfFold | None) -> Array | None:

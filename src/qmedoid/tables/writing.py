@@ -254,7 +254,7 @@ def _in_doubt(given: pa.Array | pa.ChunkedArray, column: Column, wrong: pa.Array
     """
     import pyarrow.compute as pc
 
-    from qmedoid.tables.numbers import POINT_MARK, in_other_spelling
+    from qmedoid.tables.text_kinds import POINT_MARK, in_other_spelling
 
     if column.spelling or column.kind != "number":
         return in_other_spelling(wrong, column) if column.kind in ("number", "date") else wrong.slice(0, 0)

@@ -267,7 +267,10 @@ def test_path_without_a_model_is_refused_in_one_line(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-DERIVED = {"backends", "n_classes", "medoid_part", "medoids", "n_neighbors", "circuit", "policy", "source", "slope"}
+DERIVED = {
+    "backends", "n_classes", "medoid_part", "medoids", "n_neighbors", "circuit", "policy", "source", "columns",
+    "layout", "slope",
+}  # fmt: skip
 
 
 def test_format_4_stores_these_fields():
