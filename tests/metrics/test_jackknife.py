@@ -49,13 +49,3 @@ def test_over_folds_it_is_that_of_every_fold_left_out_in_turn(folds):
         without.append(evaluate(*others.T, 3).macro_f1)
     confusions = [confusion_matrix(*part.T, 3) for part in parts]
     assert macro_f1_error(confusions) == pytest.approx(jackknife_error(without), abs=1e-9)
-
-
-def test_folds_that_are_alike_have_no_error_and_nor_has_a_single_row():
-    assert macro_f1_error([[[8, 2], [1, 9]]] * 3) == pytest.approx(0, abs=1e-12)
-    assert macro_f1_error([[[1, 0], [0, 0]]]) == 0
-
-
-def test_error_over_rows_shrinks_with_the_root_of_their_number():
-    one, many = (macro_f1_error([np.array([[8, 2], [1, 9]]) * factor]) for factor in (1, 100))
-    assert many == pytest.approx(one / 10, rel=0.05)

@@ -57,11 +57,6 @@ def percent_text(share: float, digits: int = 2) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
-def count_text(count: int) -> str:
-    """A whole number, with commas between its thousands."""
-    return f"{count:,}"
-
-
 def interval_text(figure: "Interval | None") -> str:
     """A figure with its interval, or a dash where it is not defined."""
     return UNDEFINED if figure is None else f"{figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g})"
