@@ -98,21 +98,18 @@ def column_sign(name: str) -> str:
     return " " if name[-1:].isalpha() else " = "
 
 
-def class_text(label: object, target: str | None) -> str:
+def class_name(label: object, target: str | None) -> str:
     """A class within a sentence: its name, or if that alone says nothing, the target column with it.
 
-    >>> class_text("malignant", "diagnosis"), class_text(1, "HeartDisease"), class_text("1", None)
+    It is safe in a terminal, and cut where it is long.
+
+    >>> class_name("malignant", "diagnosis"), class_name(1, "HeartDisease"), class_name("1", None)
     ('malignant', 'HeartDisease = 1', 'class 1')
     """
     text = str(label)
-    if sum(sign.isalpha() for sign in text) > 2 and text.casefold() not in ("yes", "true", "false", "none"):
-        return text
-    return f"class {text}" if target is None else f"{target} = {text}"
-
-
-def class_name(label: object, target: str | None) -> str:
-    """`class_text` as it stands in a sentence: safe in a terminal, and cut where it is long."""
-    return shortened(printable(class_text(label, target)))
+    if sum(sign.isalpha() for sign in text) <= 2 or text.casefold() in ("yes", "true", "false", "none"):
+        text = f"class {text}" if target is None else f"{target} = {text}"
+    return shortened(printable(text))
 
 
 def cell_text(value: object) -> str:
