@@ -44,7 +44,6 @@ def test_cells_of_a_part_order_and_group_its_rows_as_if_it_were_a_table(values, 
         row_order(part.cells, codes, is_level=is_level), row_order(fresh, codes, is_level=is_level)
     )
     assert part.rows.tolist() == rows.tolist()
-    assert part.places(part.rows).tolist() == list(range(len(rows)))
 
 
 @pytest.mark.parametrize("test", [0.25, 0.6])

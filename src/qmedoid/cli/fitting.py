@@ -15,14 +15,14 @@ from qmedoid.cli.output import note, progress_bar
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.model.model import Decisions, Model
 from qmedoid.spelling import number_of
-from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds
+from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds, check_roles, read_roles_file
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.kinds import with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import ROLES, Role, check_missing, check_roles, read_roles_file
+from qmedoid.tables.roles import ROLES, Role, check_missing
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource, open_table
 

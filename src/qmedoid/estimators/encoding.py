@@ -58,6 +58,19 @@ class Category(NamedTuple):
             places=places, counts=np.bincount(places, minlength=n_kept)[:n_kept], order=np.arange(n_kept)
         )
 
+    def others(self, groups: Codes) -> tuple[Codes, Flags]:
+        """Rows of its level outside of a row's group, and whether the level would be kept if there were only those."""
+        places, n_kept, n_levels = self.places, len(self.levels), len(self.counts)
+        others = np.bincount(places)[places] - _counts_of_pairs(places, groups)
+        known = (others > 0) & (places <= n_kept)
+        if n_levels > self.max_levels:
+            ranks = np.sort(np.arange(n_levels) - self.counts * n_levels)
+            of_level = np.flatnonzero(places < n_kept)
+            lowered = self.order[places[of_level]] - others[of_level] * n_levels
+            # The level itself, with all its rows, is one of those that stand before it.
+            known[of_level] &= np.searchsorted(ranks, lowered) - 1 < self.max_levels
+        return others, known
+
 
 def target_statistics(
     category: Category,
@@ -92,7 +105,7 @@ def target_statistics(
     values[values[:, -1] == 0.0] = new_level
     # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
     values[-1] = new_level
-    others, known = _others(category, groups)
+    others, known = category.others(groups)
     known &= np.bincount(places)[places] > _counts_of_pairs(places, folds)
     own[~known] = mean
     described = classes[1:] if n_classes == 2 else classes
@@ -183,21 +196,6 @@ def spread_folds(places: Codes, codes: Codes, groups: Codes, rng: np.random.Gene
     return folds[of_row]
 
 
-def _others(category: Category, groups: Codes) -> tuple[Codes, Flags]:
-    """Rows of its level outside of a row's group, and whether the level would be kept if there were only those."""
-    places, n_kept = category.places, len(category.levels)
-    others = np.bincount(places)[places] - _counts_of_pairs(places, groups)
-    known = (others > 0) & (places <= n_kept)
-    if len(category.counts) > category.max_levels:
-        n_levels = len(category.counts)
-        ranks = np.sort(np.arange(n_levels) - category.counts * n_levels)
-        of_level = np.flatnonzero(places < n_kept)
-        lowered = category.order[places[of_level]] - others[of_level] * n_levels
-        # The level itself, with all its rows, is one of those that stand before it.
-        known[of_level] &= np.searchsorted(ranks, lowered) - 1 < category.max_levels
-    return others, known
-
-
 def _counts_of_pairs(places: Codes, others: Codes) -> Codes:
     """For each row the number of rows that have the same in both."""
     _, of_row, counts = np.unique(places * (others.max() + 1) + others, return_inverse=True, return_counts=True)
@@ -271,7 +269,7 @@ def fit_encodings(
             encodings.append(plain[place])
             n_outputs += 1 + draft.missing
             continue
-        given = cells.one_chunk(table.column(draft.name)).take(pa.array(rows))
+        given = table.column(draft.name).take(pa.array(rows))
         category = _category(given, max_one_hot, max_levels) if draft.kind == "category" else None
         own = None
         encoding: Encoding

@@ -67,6 +67,13 @@ class TrainingTable:
         weights = None if self.weights is None else self.weights[rows] / self.weights[rows].mean()
         return replace(part, row_numbers=None, n_given=None, weights=weights, cells=None)
 
+    def in_own_order(self, rows: Codes) -> Codes:
+        """Some of the rows in the order that they have where they are all."""
+        weights = None if self.weights is None else self.weights[rows]
+        cells, is_level = (self.X, None) if self.cells is None else self.cells
+        groups = part_of(self.groups, rows)
+        return rows[row_order(ranks(cells[rows]), self.codes[rows], groups, weights, is_level=is_level)]
+
     def as_given(self, model: Kind) -> Kind:
         """A model of these rows, or a part of one, with the row numbers of the table that was given."""
         return model if self.row_numbers is None else renumbered(model, self.row_numbers)
@@ -238,14 +245,6 @@ def ordered_table(
         weights=None if factors is None else factors[order],
         cells=None if cells is None else (places[order], [False] * places.shape[1]),
     )  # fmt: skip
-
-
-def in_own_order(data: TrainingTable, rows: Codes) -> Codes:
-    """Some of the rows in the order that they have where they are all."""
-    weights = None if data.weights is None else data.weights[rows]
-    cells, is_level = (data.X, None) if data.cells is None else data.cells
-    groups = part_of(data.groups, rows)
-    return rows[row_order(ranks(cells[rows]), data.codes[rows], groups, weights, is_level=is_level)]
 
 
 def validation_order(X: Array, codes: Codes) -> Codes:

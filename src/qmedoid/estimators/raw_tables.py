@@ -41,11 +41,11 @@ from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.schema import renumbered
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, plain_records
-from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.dataset import Dataset, DatasetSettings, check_roles
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
 from qmedoid.tables.kinds import IDENTIFIERS
-from qmedoid.tables.roles import check_missing, check_roles
+from qmedoid.tables.roles import check_missing
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
 if TYPE_CHECKING:
@@ -187,10 +187,11 @@ class RawRows(NamedTuple):
         assert data.row_numbers is not None, "rows of a table have numbers"
         known = given.table.select([column.name for column in self.contract.columns])
         medoids = data.row_numbers[part.rows.numbers]
+        order = np.argsort(given.rows, kind="stable")
         model = Model(
             contract=self.contract, encodings=self.encodings, decision=decision, parts=fitted.parts,
             weights=fitted.weights, biases=fitted.biases, calibration=fit.calibration, refinement=fit.refinement,
-            records=tuple(plain_records(known, given.places(medoids))),
+            records=tuple(plain_records(known, order[np.searchsorted(given.rows[order], medoids)])),
             novelty=fit_novelty(self.matrix, self.encodings, part, None if data.totals is None else data.weights),
             training=training_summary(given.table, self.contract, self.encodings, curve),
             **about,
@@ -298,7 +299,6 @@ def _fit_columns(
     """
     rng = np.random.default_rng(check_random_state(owner.random_state).randint(2**31, size=4))
     kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
-    kinds.check_any()
     left_out = {name: left_out_note(name, why) for name, why in kinds.left_out.items()}
     notes += [*kinds.notes.values(), *(one.message(name) for name, one in kinds.sentinels.items())]
     notes += left_out.values()

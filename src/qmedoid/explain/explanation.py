@@ -189,10 +189,10 @@ class Explanation(Mapping[str, Any]):
         """A page that stands alone, without scripts: sentences, picture, columns, groups, rows, medoids and flips."""
         made = self.to_dict()
         title = f"{PAGE_TITLE} {class_name(made['prediction'], made['target'])}"
-        return _page(made, "explanation.html", title, is_open=True)
+        return _page(made, "base.html", title, is_open=True)
 
     def _repr_html_(self) -> str:
-        return _page(self.to_dict(), "notebook/explanation.html", self.sentences[0], is_open=False)
+        return _page(self.to_dict(), "notebook/view.html", self.sentences[0], is_open=False)
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
@@ -262,7 +262,7 @@ def _picture(made: Made) -> Markup:
     return charts.waterfall(about, said, drawn, total, unit, above, marks)
 
 
-def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
+def _page(made: Made, base: str, title: str, *, is_open: bool) -> str:
     """A page that loads nothing and runs nothing, or a view within a notebook, whose tables are folded."""
     medoids, record = made["medoids"], made["record"]
     groups = []
@@ -272,7 +272,8 @@ def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
         groups.append((f"{names}: {one['name']}" if "name" in one else names,))
     rows = [(str(one["training_row"]), cell_text(one["class"])) for one in made["rows"] or ()]
     return render(
-        template,
+        "decision.html",
+        base=base,
         title=title,
         is_open=is_open,
         drawing=_picture(made),

@@ -110,11 +110,11 @@ def training_importances(model: Model, X: Array, held_out: OutOfFold | None) -> 
     """
     if model.medoids is None:
         return None
-    judged = held_out is not None and len(held_out.judged) > 0
-    rows = held_out.judged if held_out is not None and judged else np.arange(len(X))
+    unseen = np.zeros(0, dtype=np.intp) if held_out is None else np.flatnonzero(held_out.fold >= 0)
+    rows = unseen if len(unseen) else np.arange(len(X))
     if len(rows) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
-    found = held_out.scores[rows] if held_out is not None and judged else model.decide(list(X[rows].T)).scores
+    found = held_out.scores[rows] if held_out is not None and len(unseen) else model.decide(list(X[rows].T)).scores
     codes = model.decision.codes(found)
     added = column_contributions(model, list(X[rows].T), codes, model.decision.runners_up(found, codes))
     importances: Array = np.abs(added).mean(axis=0)

@@ -4,9 +4,10 @@ Estimators make one of what they are given, the command line of a file, and a fi
 is fitted again, to folds, to bootstrap samples or beside baselines, is fitted to a part of one (`Dataset.take`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import shortened
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
-from qmedoid.tables.roles import Role, check_roles, in_roles
+from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import Target, check_classes
 
@@ -83,7 +84,7 @@ class DatasetSettings:
             missing=self.missing,
             n_rows=n_rows,
         )
-        found.check_any()
+        _check_any(found)
         used = {getattr(self, use): why for use, (_, why) in _USES.items()}
         return replace(found, left_out={name: used.get(name, why) for name, why in found.left_out.items()})
 
@@ -177,7 +178,7 @@ class Dataset:
     @cached_property
     def own_kinds(self) -> Inferred:
         """How the columns are read, without those that hold nothing to learn from in these rows."""
-        return infer_alike(self.table, self.kinds) if self.is_part else self.kinds
+        return _check_any(infer_alike(self.table, self.kinds)) if self.is_part else self.kinds
 
     @cached_property
     def cells(self) -> Codes:
@@ -206,11 +207,6 @@ class Dataset:
         if "cells" in vars(self):
             vars(part)["cells"] = ranks(self.cells[rows])
         return part
-
-    def places(self, numbers: Codes) -> Codes:
-        """Places of rows by their numbers in the source."""
-        order = np.argsort(self.rows, kind="stable")
-        return order[np.searchsorted(self.rows[order], numbers)]
 
     def time_order(self) -> Codes | None:
         """Rows in the order of time, rows of one time in their own; None where nothing says it."""
@@ -259,6 +255,15 @@ class Dataset:
                 lacks = "no row to judge by" if len(judged) == 0 else "rows of one class only to fit"
                 raise ParameterError(f"--cv {n_folds}: fold {place} has {lacks}. Give fewer folds, or more rows.")
         return folds
+
+
+def _check_any(found: Inferred) -> Inferred:
+    """Refuse a table that has no column to learn from."""
+    if not found.columns:
+        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(found.left_out.items())[:5])
+        why = f" ({reasons})" if reasons else ": the table has no column besides the target"
+        raise DataError(f"No column is left to learn from{why}.")
+    return found
 
 
 def read_rows(
@@ -368,3 +373,90 @@ def split_rows(
             is_test[members] = middles > 1.0 - test
     is_test = is_test if groups is None else is_test[groups]
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+_LARGEST_FILE = 1 << 20
+_WHOLE = r"^(\s*-?(?:0|[1-9]\d{0,14}))\.0*(\s*)$"
+
+
+def check_roles(
+    *parts: tuple[str, Any], names: Collection[str] | None = None, target: str | None = None
+) -> dict[str, Role]:
+    """Roles of columns by what several places say, each with the words that name it; what is wrong is refused.
+
+    So are roles of columns that are not among `names` (None allows all), and of the target. A column has one role, but
+    `keep` goes together with one that says how cells are read, as such a column is kept anyway.
+    """
+    merged: dict[str, Role] = {}
+    origins: dict[str, str] = {}
+    for origin, roles in parts:
+        if roles is not None and not isinstance(roles, Mapping):
+            such = "such as {'zip': 'category'}"
+            raise ParameterError(f"{origin} must map column names to roles, {such}. Got {roles!r}.")
+        for name, role in (roles or {}).items():
+            if not isinstance(name, str):
+                raise ParameterError(f"{origin} must name columns by texts. Got {name!r} instead.")
+            if role not in ROLES:
+                allowed = "'category', 'number', 'date', 'keep' or 'ignore'"
+                raise ParameterError(f"{origin} gives column {name!r} the role {role!r}. Allowed are {allowed}.")
+            if name == target:
+                raise ParameterError(f"Column {name!r} is the target and cannot have the role {role!r}: leave one out.")
+            if names is not None and name not in names:
+                raise ParameterError(
+                    f"Column {name!r} has the role {role!r}, but is not a column.{did_you_mean(name, names)} "
+                    f"The columns are {some_of([repr(one) for one in names])}."
+                )
+            before = merged.get(name, role)
+            pair = {before, role}
+            if len(pair) > 1 and not ("keep" in pair and "ignore" not in pair):
+                raise ParameterError(
+                    f"Column {name!r} has two roles: {before!r} by {origins[name]} and {role!r} by {origin}. "
+                    "Give it one."
+                )
+            if name not in merged or before == "keep":
+                merged[name], origins[name] = role, origin
+    return merged
+
+
+def read_roles_file(path: Path) -> dict[str, Role]:
+    """Roles from a TOML file of lines such as ``zip = "category"``."""
+    import tomllib
+
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise DataError(f"{path} has more than {_LARGEST_FILE:,} bytes: that is no file of column roles.")
+        content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise DataError(f"The file of roles {str(path)!r} cannot be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(
+            f'{path} is no TOML file of column roles: {error}. Write a line such as zip = "category" for each column, '
+            "and quotes around a name with blanks or points."
+        ) from error
+    # A name with a point that has no quotes is a table within a table.
+    inner = next((name for name, role in content.items() if isinstance(role, Mapping)), None)
+    if inner is not None:
+        raise ParameterError(f"{path}: {inner!r} holds a table, not a role. Put names with points into quotes.")
+    return check_roles((str(path), content))
+
+
+def in_roles(table: pa.Table, roles: Mapping[str, Role]) -> pa.Table:
+    """The table with categories by role as texts: whole numbers without ``.0``, as scoring looks them up."""
+    for name, role in roles.items():
+        if role != "category" or name not in table.column_names or pa.types.is_dictionary(table[name].type):
+            continue
+        array = cells.one_chunk(table[name])
+        kind = array.type
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+            raise DataError(
+                f"Column {name!r} has the role 'category', but holds dates ({kind}), which can be written in many "
+                "ways. Turn them into texts first, or give it the role 'date'."
+            )
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise DataError(f"Column {name!r} has the role 'category', but cells of type {kind} are not read.")
+        import pyarrow.compute as pc
+
+        # Blanks around a text stay: it is shown as it stands in the table, and looked up without them.
+        made = pc.replace_substring_regex(cells.as_text(array), _WHOLE, r"\1\2")
+        table = table.set_column(table.column_names.index(name), name, made)
+    return table

@@ -217,21 +217,6 @@ def test_pass_managers_that_add_parameters_are_refused():
         SamplerExpectations(shots=5, seed=0, pass_manager=Adding())(Ansatz(1, 1, 1), [[0.0]], [[0.0]], np.eye(2))
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_options_of_a_runtime_sampler_are_left_to_it():
-    runtime = pytest.importorskip("qiskit_ibm_runtime")
-    fake = pytest.importorskip("qiskit_ibm_runtime.fake_provider").FakeManilaV2()
-    ansatz = Ansatz(2, 2, 1)
-    rotations, inputs = random_case(ansatz)
-    options = {"twirling": {"enable_gates": True}, "dynamical_decoupling": {"enable": True}}
-    sampler = runtime.SamplerV2(mode=fake, options=options | {"simulator": {"seed_simulator": 3}})
-    backend = SamplerExpectations(sampler=sampler, shots=2000, pass_manager=passes_of(fake, 1))
-    want = exact_expectations(ansatz, rotations, inputs, np.eye(4))
-    # Shots, and a few percent of noise.
-    np.testing.assert_allclose(backend(ansatz, rotations, inputs, np.eye(4)), want, rtol=0, atol=0.15)
-    assert sampler.options.twirling.enable_gates
-
-
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
