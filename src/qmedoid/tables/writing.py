@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow import types
 
 from qmedoid.arrays import Flags
 from qmedoid.exceptions import ParameterError, QMedoidError
@@ -35,6 +36,10 @@ _RESULTS = frozenset(("prediction", "score", "margin", "decided_by"))
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 _NUMBER = r"^(-|[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?)$"
 
+# Types whose cells Arrow writes as CSV.
+_NUMBERS = (types.is_integer, types.is_floating, types.is_decimal)
+_TIMES = (types.is_date, types.is_time, types.is_timestamp, types.is_duration)
+_WRITTEN = (*_NUMBERS, *_TIMES, types.is_string, types.is_large_string, types.is_boolean, types.is_null)
 # Rows of a row group of Parquet.
 _GROUP_ROWS = 2**18
 
@@ -139,29 +144,21 @@ def _csv(file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[str]) 
     # Without Arrow's functions, whose import takes longer than to score a thousand rows.
     risky = {name for name in schema.names if re.search(_FORMULA, name) and not re.search(_NUMBER, name)}
     names = [f"'{name}" if name in risky.difference(exempt) else name for name in schema.names]
-    types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
-    written, texts = pa.schema(list(zip(names, types, strict=True))), (pa.string(), pa.large_string())
-    guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
+    # Arrow writes bytes as well, but not safely.
+    kinds = [kind if any(holds(kind) for holds in _WRITTEN) else pa.string() for kind in schema.types]
+    written, texts = pa.schema(list(zip(names, kinds, strict=True))), (pa.string(), pa.large_string())
+    guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, kinds, strict=True)]
 
     def write(batch: pa.RecordBatch) -> None:
         columns = [
             column if column.type == kind else as_text(column)
-            for column, kind in zip(batch.columns, types, strict=True)
+            for column, kind in zip(batch.columns, kinds, strict=True)
         ]
         columns = [_safe(column) if guard else column for column, guard in zip(columns, guarded, strict=True)]
         writer.write_batch(pa.record_batch(columns, schema=written))
 
     with CSVWriter(file, written, write_options=WriteOptions(delimiter=delimiter, quoting_style="needed")) as writer:
         yield write
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    """Whether Arrow writes cells of a type as CSV; bytes too, but not safely."""
-    types = pa.types
-    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    is_time = types.is_temporal(kind) and not types.is_interval(kind)
-    is_known = types.is_string(kind) or types.is_large_string(kind) or types.is_boolean(kind) or types.is_null(kind)
-    return is_number or is_time or is_known
 
 
 def _safe(texts: pa.Array) -> pa.Array:
