@@ -86,8 +86,8 @@ class Refiner:
             between_two = inputs.decides_between_two(n_classes)
             if between_two and settings.class_weight is not None:
                 raise ParameterError(
-                    "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None "
-                    "to its VariationalClassifier, or deltas='pairs'."
+                    "A circuit between a record's two nearest classes has no weights of classes: pass "
+                    "class_weight=None to its VariationalClassifier, or deltas='pairs'."
                 )
             for circuit in grid_candidates(settings)[1]:
                 circuit.network(inputs.n_features(n_classes, n_own), 2 if between_two else n_classes)
