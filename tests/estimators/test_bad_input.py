@@ -394,7 +394,6 @@ WRONG = {
         "n_models": [0, "2"],
         "cv": [1, 0, -2, True, None, 2.5, "5"],
         "refit": [1, None, "yes"],
-        "selection": ["simplest", None, 1],
         "random_state": [-1, 2**32, 1.5, "seed", np.random.default_rng(0)],
     },
     VariationalClassifier: {
