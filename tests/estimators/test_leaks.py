@@ -71,7 +71,7 @@ def out_of_fold(monkeypatch, method, X, y, seed=0, groups=None, **changes):
     np.testing.assert_array_equal(codes, y[order])
     margins = np.empty(len(y))
     margins[order] = held_out.scores[:, 1] - held_out.scores[:, 0]
-    return fitted, margins, order[held_out.judged]
+    return fitted, margins, order[held_out.fold >= 0]
 
 
 def auc(margins, y):

@@ -137,4 +137,5 @@ class EvidenceClassifier(MethodClassifier):
         self.regularization_, self.path_ = fitted.regularization, fitted.path
         # Rows are left out one by one: one fold stands for all of them.
         folds, notes = [np.arange(len(data.codes))], () if fitted.note is None else (fitted.note,)
-        return FittedParts.of_one(fitted.model, Scored(fitted.out_of_fold), folds, notes=notes)
+        biases, out_of_fold = np.zeros(fitted.out_of_fold.shape[1]), Scored(fitted.out_of_fold)
+        return FittedParts((fitted.model,), np.ones(1), biases, out_of_fold, folds, notes=notes)

@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import ProbabilisticClassifier
-from qmedoid.estimators.folds import Splits, TrainingTable, in_own_order, ordered_table
+from qmedoid.estimators.folds import Splits, TrainingTable, ordered_table
 from qmedoid.estimators.inputs import one_blas_thread, refuse_factors
 from qmedoid.exceptions import InterruptedWarning, ParameterError, warn
 from qmedoid.geometry.channels import DeltaKind
@@ -318,7 +318,7 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
         n_fits = len(splits) + bool(self.refit)
         scores, features = np.full((len(data.codes), len(data.classes)), np.nan), None
         for number, (some, held) in enumerate(splits):
-            train = in_own_order(data, some)
+            train = data.in_own_order(some)
             fitted = self._fit_rows(data.part(train), seed, _part_of(progress, number, n_fits))
             found, own = fitted.score(data.X[held], channels=True), fitted.out_of_fold.features
             scores[held] = found.scores
@@ -359,7 +359,7 @@ def fit_model(
     With `splits`, a list of one (training rows, validation rows), they are calibrated on these instead of in folds.
     Returns the recipe, its fits, the best first, and their quality on held-out rows.
     """
-    from qmedoid.estimators.refining import make_refiner
+    from qmedoid.estimators.refining import Refiner
 
     draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
     counts = np.bincount(draws, minlength=len(data.classes)) if data.totals is None else data.totals
@@ -373,7 +373,7 @@ def fit_model(
         refuse_factors(data.weights, "A circuit that refines decisions")
     refiner = None
     if policy != "never" or owner.variational is not None:
-        refiner = make_refiner(owner, context, recipe, policy, data, splits)
+        refiner = Refiner.of(owner, context, recipe, policy, data, splits)
     report = FitReport(owner, functools.partial(context.subcontext, recipe.method_name))
     kind = recipe.calibration_kind(owner.calibration)
     fits = [calibrated(fitted, kind, data) for fitted in recipe.fit_parts(data, report)]

@@ -132,12 +132,6 @@ class SignedLog:
         return self.inner.apply(signed_log(self.outer.apply(X)))
 
 
-def fit_signed_log(X: Array) -> SignedLog:
-    """Means and deviations of the rows of X, and of their signed logarithms."""
-    outer = fit_standard(X)
-    return SignedLog(outer, fit_standard(signed_log(outer.apply(X))))
-
-
 def signed_log(values: Array) -> Array:
     """sign(z)·log(1 + |z|): odd, increasing, and the identity near 0."""
     return np.copysign(np.log1p(np.abs(values)), values)

@@ -237,11 +237,6 @@ class OutOfFold:
     scores: Array  # NaN for rows that are in no test fold, (n, C)
     fold: Codes  # test fold of every row, −1 where there is none, (n,)
 
-    @property
-    def judged(self) -> Codes:
-        """Rows that are in a test fold."""
-        return np.flatnonzero(self.fold >= 0)
-
 
 class FittedParts(NamedTuple):
     """A weighted sum of J parts that were fitted together, with its out-of-fold scores."""
@@ -256,11 +251,6 @@ class FittedParts(NamedTuple):
     rare_class: int | None = None  # the class that is rare, where the fit is about one
     notes: tuple[str, ...] = ()  # what the fit limited
     details: Any = None  # what its estimator shows of the fit
-
-    @classmethod
-    def of_one(cls, part: Part, out_of_fold: Scored, folds: Sequence[Codes], **about: Any) -> "FittedParts":
-        """One part as it is."""
-        return cls((part,), np.ones(1), np.zeros(out_of_fold.scores.shape[1]), out_of_fold, folds, **about)
 
     def score(self, X: Table, *, channels: bool = False) -> Scored:
         """Scores of records by the sum."""

@@ -135,12 +135,6 @@ def floats(values: npt.NDArray[Any]) -> Floats:
     return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64).astype(np.float64))
 
 
-def usable_floats(given: pa.Array | pa.ChunkedArray, column: Column) -> Floats:
-    """Cells of a column as numbers in double precision, or microseconds since 1970; NaN where a model takes none."""
-    values = floats(read(given, column).values)
-    return values if column.kind == "date" else np.where(is_usable(values), values, np.nan)
-
-
 def _as_floats(array: pa.Array) -> npt.NDArray[Any]:
     """Numbers as floats, missing ones as NaN; the scoring kernel reads both precisions in place."""
     values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)

@@ -355,7 +355,9 @@ def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> floa
     frequencies of its bin among the rows of the other folds. For two classes it is the ROC-AUC of that score, or of the
     number itself where that is larger; for more the mean recall of the most frequent class of the bin.
     """
-    values = None if draft.kind == "category" else cells.usable_floats(column, draft)
+    values = None if draft.kind == "category" else cells.floats(cells.read(column, draft).values)
+    if values is not None and draft.kind != "date":
+        values = np.where(cells.is_usable(values), values, np.nan)
     if values is None:  # missing cells are a level
         levels = cells.texts(column).dictionary_encode()
         places = levels.indices.fill_null(len(levels.dictionary)).to_numpy(zero_copy_only=False)

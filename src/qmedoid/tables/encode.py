@@ -190,7 +190,13 @@ def training_summary(
         missing[numbers[block]] = len(values) - cells.is_usable(values).sum(axis=0)
     for place in np.flatnonzero(missing < 0).tolist():
         column = contract.columns[place]
-        missing[place] = _n_missing(table.column(column.name), column, encodings[place])
+        given, encoding = table.column(column.name), encodings[place]
+        if isinstance(encoding, Levels):
+            codes, _ = cells.level_codes(given, encoding.levels, column)
+            missing[place] = (codes == len(encoding.levels)).sum()
+            continue
+        values = cells.read(given, column).values
+        missing[place] = (np.isnat(values) if isinstance(encoding, Dates) else ~cells.is_usable(values)).sum()
     return TrainingSummary(table.num_rows, missing, curve)
 
 
@@ -200,15 +206,6 @@ def plain_numbers(contract: Contract, encodings: Sequence[Encoding]) -> Codes:
     plain = ((place, encoding) for place, (one, encoding) in pairs if one.kind == "number" and not one.missing_values)
     numbers = [place for place, encoding in plain if isinstance(encoding, Numbers)]
     return np.array(numbers, dtype=np.intp)
-
-
-def _n_missing(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> int:
-    """Rows in which a column is missing."""
-    if isinstance(encoding, Levels):
-        codes, _ = cells.level_codes(given, encoding.levels, column)
-        return int((codes == len(encoding.levels)).sum())
-    values = cells.read(given, column).values
-    return int((np.isnat(values) if isinstance(encoding, Dates) else ~cells.is_usable(values)).sum())
 
 
 # Rows whose cells lie side by side in memory at once.

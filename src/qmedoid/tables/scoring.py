@@ -182,7 +182,7 @@ class TableReading(AbstractContextManager["TableReading"]):
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
         self.difference = replace(self._difference, issues=self.issues)
-        self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
+        self.deviations = self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
         return self.difference
 
 
@@ -211,7 +211,7 @@ def read_row(
         raise DataError(f"There is no row {number}: the table has {passed:,} rows, counted from 0.")
 
     (record, made), reading = read_through(model, where, settings, look_at_row, all_columns=True)
-    return record, made, reading.difference.deviations()
+    return record, made, reading.deviations
 
 
 def decide_rows(

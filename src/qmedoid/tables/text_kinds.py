@@ -56,7 +56,7 @@ def numbers_of_text(array: pa.Array, spelling: str) -> Cells:
     Percentages are divided by 100, as a spreadsheet holds them. A percent sign must be there where the spelling has
     one, and no other unit than its own may be there.
     """
-    text = _trimmed(array)
+    text = pc.utf8_trim_whitespace(array)
     if not spelling:
         fits = pc.or_(pc.match_substring_regex(text, _NUMBER), pc.match_substring_regex(text, _INFINITE))
         parsed = pc.if_else(fits, text, pa.scalar(None, text.type)).cast(pa.float64())
@@ -83,16 +83,12 @@ def numbers_of_text(array: pa.Array, spelling: str) -> Cells:
 
 def zero_padded(text: pa.Array) -> pa.Array:
     """The texts that are whole numbers with leading zeros, which a number would lose."""
-    return text.filter(pc.match_substring_regex(_trimmed(text), _ZERO_PADDED))
-
-
-def _trimmed(array: pa.Array) -> pa.Array:
-    return pc.utf8_trim_whitespace(array)
+    return text.filter(pc.match_substring_regex(pc.utf8_trim_whitespace(text), _ZERO_PADDED))
 
 
 def look_like_numbers(text: pa.Array) -> pa.Array:
     """Whether texts are numbers in any spelling."""
-    body, *_ = _parts(_trimmed(text))
+    body, *_ = _parts(pc.utf8_trim_whitespace(text))
     return pc.fill_null(reduce(pc.or_, (_fits(body, form) for form in _FORMS)), False)
 
 
@@ -150,7 +146,7 @@ def may_be_thousands(text: pa.Array) -> bool:
     """
     is_grouped = is_short = False
     for part in (text.slice(0, 256), text):  # the first cells tell of most columns that they hold fractions
-        part = _trimmed(part)
+        part = pc.utf8_trim_whitespace(part)
         grouped, short = (pc.match_substring_regex(part, pattern) for pattern in (_GROUP_OR_FRACTION, _SHORT))
         numbers = pc.match_substring_regex(part, r"^[+-]?[\d.]+$")
         if pc.any(pc.and_(numbers, pc.invert(pc.or_(grouped, short)))).as_py():
@@ -162,7 +158,7 @@ def may_be_thousands(text: pa.Array) -> bool:
 def example_of_thousands(text: pa.Array) -> str | None:
     """A cell of at least five different ones that all look like ``1.275`` and ``20.628``; None where some do not."""
     for part in (text.slice(0, 256), text):
-        cells = _trimmed(part).drop_null()
+        cells = pc.utf8_trim_whitespace(part).drop_null()
         if not pc.all(pc.match_substring_regex(cells, _GROUP_OR_FRACTION), min_count=0).as_py():
             return None
     different = cells.unique()
@@ -171,7 +167,7 @@ def example_of_thousands(text: pa.Array) -> str | None:
 
 def shows_points(text: pa.Array) -> bool:
     """Whether texts are numbers with a decimal point without doubt."""
-    text = _trimmed(text)
+    text = pc.utf8_trim_whitespace(text)
     pointed, grouped = (pc.match_substring_regex(text, pattern) for pattern in (_POINTED, _GROUP_OR_FRACTION))
     return bool(pc.any(pc.and_(pointed, pc.invert(grouped))).as_py())
 
@@ -267,14 +263,14 @@ def doubtful_points(given: pa.Array, spelling: str) -> tuple[Flags, pa.Array] | 
         is_doubtful, is_shown = may_be_thousands(given), shows_points(given)
     else:
         group, point, has_decimals = _signs(split_spelling(spelling)[0])
-        body = _parts(_trimmed(given))[0].drop_null()
+        body = _parts(pc.utf8_trim_whitespace(given))[0].drop_null()
         decimals = body.filter(pc.match_substring(body, point))
         fit = pc.match_substring_regex(decimals, rf"^[1-9]\d{{0,2}}{re.escape(point)}\d{{3}}$")
         is_open = has_decimals and group and not pc.any(pc.match_substring(body, group)).as_py()
         is_doubtful, is_shown = bool(is_open and len(decimals) and pc.all(fit).as_py()), False
     if not is_doubtful:
         return None if is_shown else (np.zeros(len(given), dtype=bool), pa.array([], pa.string()))
-    text = _trimmed(given)
+    text = pc.utf8_trim_whitespace(given)
     doubtful = pc.fill_null(pc.match_substring_regex(text, _DOUBTFUL), False)
     return doubtful.to_numpy(zero_copy_only=False), text.filter(doubtful).cast(pa.string())
 

@@ -86,8 +86,8 @@ def fit_bags(
     rng: np.random.Generator,
     report: Callable[[float], None],
     may_begin: MayBegin,
-) -> list[Bag]:
-    """Fit a bag for each set of medoids, or for each part of the rows of a wide table.
+) -> tuple[list[Bag], Array]:
+    """Bags, one for each set of medoids or part of the rows of a wide table, and their out-of-fold outputs (n, K).
 
     Rows of one group are left out `together`. Bags behind the first are fitted if they may begin.
     """
@@ -140,14 +140,16 @@ def fit_bags(
             weights = _of_terms(design, ridge.directions[:, kept] @ along)
             refits.append(Bag(design, weights, intercepts, out_of_fold, *more))
         progress(1.0)
+    outputs = _mean_out_of_fold(bags)
     if not refits:
-        return bags
+        return bags, outputs
+    refitted = _mean_out_of_fold(refits)
     before, after = (
-        row_losses(fit_calibration(-outputs, codes, "logistic", groups, u).apply(-outputs), codes)
-        for outputs in map(mean_out_of_fold, (bags, refits))
+        row_losses(fit_calibration(-one, codes, "logistic", groups, u).apply(-one), codes)
+        for one in (outputs, refitted)
     )
     gains = before - after if u is None else u * (before - after)
-    return refits if is_clear_gain(gains, groups, _WORTH_IT) else bags
+    return (refits, refitted) if is_clear_gain(gains, groups, _WORTH_IT) else (bags, outputs)
 
 
 def _part_of(report: Callable[[float], None], begin: float, end: float) -> Callable[[float], None]:
@@ -163,7 +165,7 @@ def _of_terms(design: Design, weights: Array) -> list[Array]:
     ]
 
 
-def mean_out_of_fold(bags: Sequence[Bag]) -> Array:
+def _mean_out_of_fold(bags: Sequence[Bag]) -> Array:
     """Mean of the leave-one-out outputs of the bags that have chosen no column by a row, shape (n, K)."""
     if bags[0].unseen is None:
         return np.asarray(np.mean([bag.out_of_fold for bag in bags], axis=0))

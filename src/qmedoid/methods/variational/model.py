@@ -11,7 +11,7 @@ from qmedoid.arrays import Array, Codes, Table, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError, check_callable
 from qmedoid.kernels import statevector
 from qmedoid.kernels.backend import row_block
-from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value
+from qmedoid.kernels.cross_entropy import cross_entropy
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.part import KeptRows, Part, PartFacts, Scored
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
@@ -194,7 +194,7 @@ class Network:
     def loss(self, theta: Array, batch: Batch) -> float:
         """Weighted cross-entropy."""
         scores = self.scores(theta, batch.inputs, threads=1)
-        return cross_entropy_value(_shifted(scores, batch.offset), batch.codes, batch.weights)
+        return cross_entropy(_shifted(scores, batch.offset), batch.codes, batch.weights)
 
     def loss_and_gradient(self, theta: Array, batch: Batch) -> tuple[float, Array]:
         """Weighted cross-entropy and its exact gradient, by one pass forward and one back."""
@@ -203,8 +203,11 @@ class Network:
             self._qubit_angles(parts, batch.inputs), parts.rotations, self._observables, reupload=self.ansatz.reupload
         )
         scores = _shifted(self.readout.scores(tape.expectations, parts.readout), batch.offset)
-        loss, by_scores = cross_entropy(scores, batch.codes, batch.weights)
-        by_expectations, by_readout = self.readout.gradient(tape.expectations, parts.readout, by_scores)
+        by_scores = np.empty(scores.shape)
+        loss = cross_entropy(scores, batch.codes, batch.weights, by_scores)
+        by_expectations, by_readout = self.readout.gradient(
+            tape.expectations, parts.readout, by_scores.astype(scores.dtype, copy=False)
+        )
         by_rotations, by_angles = tape.gradient(by_expectations)
         gradient = np.empty(self.n_parameters)
         rotations, scales, _ = self.sizes
