@@ -360,7 +360,7 @@ class MedoidClassifier(ProbabilisticClassifier):
     @property
     def encoded_names_(self) -> list[str]:
         """Names of the numbers."""
-        return self.model_.contract.encoded_names(self.model_.encodings)
+        return list(self.model_.layout.names)
 
     @property
     def medoid_records_(self) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from qmedoid.markup.charts import label
 from qmedoid.markup.page import render
 from qmedoid.methods.part import OutOfFold, refuse_overflow
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.operating_point import OperatingSummary, rule_in_words
+from qmedoid.model.operating_point import rule_in_words
 
 MOST_ROWS = 1000
 """Training rows that importances are the mean of, at most."""
@@ -124,7 +124,7 @@ def training_importances(model: Model, X: Array, held_out: OutOfFold | None) -> 
 # Classes and columns that are named.
 _CLASSES, _IMPORTANT, _COLUMNS = 10, 10, 50
 VIEW = "notebook/model.html"
-"""The template of what a notebook shows of a model, of an operating point or of parameters."""
+"""The template of what a notebook shows of a model or of parameters."""
 
 
 def model_view(model: Model, title: str, sha256: str | None = None, *, settings: Sequence[tuple[str, str]] = ()) -> str:
@@ -140,9 +140,15 @@ def model_view(model: Model, title: str, sha256: str | None = None, *, settings:
         ("neighbors", f"{model.n_neighbors:,} further training rows" if model.n_neighbors else None),
         ("training rows", None if model.training is None else f"{model.training.n_rows:,}"),
         ("columns", f"{len(contract.columns):,}, left out {len(contract.left_out):,}"),
-        *([] if decision.operating is None else operating_facts(decision.operating, labels[1])),
         ("SHA-256", sha256),
     ]
+    if (operating := decision.operating) is not None:
+        cut = f"above a probability of {label(operating.threshold)} ({rule_in_words(operating)})"
+        facts += [(f"{labels[1]} is called", cut), ("held-out rows", f"{operating.n_rows:,}")]
+        named = {"precision": operating.precision, "recall": operating.recall, "alert rate": operating.alert_rate}
+        for name, one in named.items():
+            if one is not None:
+                facts.append((name, f"{label(one.value)} (95 %: {label(one.low)} to {label(one.high)})"))
     ranked = {} if model.importances is None else by_importance(names, model.importances)
     columns = [
         (one.name, one.kind, "yes" if place in used else "no", "yes" if one.missing else "no")
@@ -158,18 +164,3 @@ def model_view(model: Model, title: str, sha256: str | None = None, *, settings:
         more=max(len(columns) - _COLUMNS, 0),
         settings=settings,
     )
-
-
-def operating_facts(summary: OperatingSummary, positive: str = "positive") -> list[tuple[str, str | None]]:
-    """Where an operating point cuts, and the figures of held-out rows with their 95 % intervals, in words."""
-    named = {"precision": summary.precision, "recall": summary.recall, "alert rate": summary.alert_rate}
-    figures = {
-        name: None if one is None else f"{label(one.value)} (95 %: {label(one.low)} to {label(one.high)})"
-        for name, one in named.items()
-    }
-    return [
-        (f"{positive} is called", f"above a probability of {label(summary.threshold)} ({rule_in_words(summary)})"),
-        *figures.items(),
-        ("held-out rows", f"{summary.n_rows:,}" if summary.n_rows else "none: nothing is known of these figures"),
-        ("expected prevalence", None if summary.prevalence is None else label(summary.prevalence)),
-    ]

@@ -25,7 +25,7 @@ from qmedoid.methods.variational.ansatz import SPAN, AngleMap, Ansatz
 from qmedoid.methods.variational.model import Batch, Network, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind, make_readout
 from qmedoid.metrics.classification import evaluate
-from qmedoid.metrics.thresholds import best_threshold, metric_at
+from qmedoid.metrics.thresholds import all_cuts, metric_at
 from qmedoid.optimize.minimizers import GAINS, Minimum, Stopping, TrainingState, minimize_adam, minimize_spsa
 
 Optimizer = Literal["adam", "spsa"]
@@ -386,5 +386,5 @@ def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> flo
         test = found.fold[rows] == number
         # A single fold has no others: its threshold is chosen on itself, as printed.
         others = rows[test] if test.all() else rows[~test]
-        above[test] = margin[rows[test]] - best_threshold(codes[others], margin[others], metric)
+        above[test] = margin[rows[test]] - all_cuts(codes[others] == 1, margin[others]).best(metric)
     return metric_at(codes[rows], above, 0.0, metric)
