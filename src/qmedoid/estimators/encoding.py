@@ -51,6 +51,19 @@ class Category(NamedTuple):
     order: Codes
     max_levels: int
 
+    @classmethod
+    def of(cls, given: pa.Array, max_one_hot: int, max_levels: int) -> "Category":
+        """The cells of a column."""
+        counts = cells.texts(given).drop_null().value_counts()
+        names = np.array(counts.field("values").to_pylist(), dtype=object)
+        n_rows, n_kept = counts.field("counts").to_numpy(), max_levels
+        if len(names) <= max_one_hot:
+            n_kept = max(max_levels, max_one_hot)
+        frequent = np.argsort(-n_rows, kind="stable")[:n_kept]
+        order = frequent[np.argsort(names[frequent])]
+        levels = tuple(names[order].tolist())
+        return cls(levels, cells.level_codes(given, levels)[0], n_rows, order, max_levels)
+
     def part(self, rows: Codes) -> "Category":
         """Some of the rows, with the levels that are kept of all."""
         places, n_kept = self.places[rows], len(self.levels)
@@ -270,7 +283,7 @@ def fit_encodings(
             n_outputs += 1 + draft.missing
             continue
         given = table.column(draft.name).take(pa.array(rows))
-        category = _category(given, max_one_hot, max_levels) if draft.kind == "category" else None
+        category = Category.of(given, max_one_hot, max_levels) if draft.kind == "category" else None
         own = None
         encoding: Encoding
         if category is not None and len(category.counts) > max_one_hot:
@@ -340,16 +353,6 @@ def _fit_plain_numbers(
         filled = np.where(absent, [encoding.fill for encoding in fitted], values) if absent.any() else values
         blocks.append((block, missing, filled, absent.astype(np.float64)))
     return encodings, blocks
-
-
-def _category(given: pa.Array, max_one_hot: int, max_levels: int) -> Category:
-    counts = cells.texts(given).drop_null().value_counts()
-    names = np.array(counts.field("values").to_pylist(), dtype=object)
-    n_rows = counts.field("counts").to_numpy()
-    frequent = np.argsort(-n_rows, kind="stable")[: max(max_levels, max_one_hot if len(names) <= max_one_hot else 0)]
-    order = frequent[np.argsort(names[frequent])]
-    levels = tuple(names[order].tolist())
-    return Category(levels, cells.level_codes(given, levels)[0], n_rows, order, max_levels)
 
 
 def one_hot(levels: tuple[str, ...], missing: bool) -> Levels:

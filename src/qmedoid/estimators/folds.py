@@ -1,6 +1,6 @@
 """The rows of a fit, and folds and samples of them, also where some classes are tiny."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -176,7 +176,18 @@ def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None, row_num
         (_row_numbers(train, len(X), number), _row_numbers(val, len(X), number))
         for number, (train, val) in enumerate(found)
     ]
-    _warn_shared(splits, groups)
+    for number, (train, val) in enumerate(splits):
+        # Rows that it trains on judge it, or rows of a group that has some on both sides.
+        shared = np.intersect1d(train, val)
+        cut = len(shared) if groups is None else int(np.isin(groups[val], groups[train]).sum())
+        if cut:
+            of_group = "rows that belong to the same group as " if len(shared) < cut else ""
+            equal = ", or are equal to them" if len(shared) < cut else ""
+            warn(
+                f"Split {number} of 'cv' trains on {of_group}{cut} of its {len(val)} validation rows{equal}: what is "
+                "chosen by such rows looks better than it is."
+            )
+            break
     return splits
 
 
@@ -188,21 +199,6 @@ def splits_of_part(cv: Any, rows: Codes, n_rows: int) -> Any:
     place[rows] = np.arange(len(rows))
     numbered = [[place[_row_numbers(part, n_rows, number)] for part in split] for number, split in enumerate(cv)]
     return [(train[train >= 0], val[val >= 0]) for train, val in numbered]
-
-
-def _warn_shared(splits: Sequence[Split], groups: Codes | None) -> None:
-    """Warn of the first split that judges rows it trains on, or rows of a group that has some on both sides."""
-    for number, (train, val) in enumerate(splits):
-        shared = np.intersect1d(train, val)
-        cut = len(shared) if groups is None else int(np.isin(groups[val], groups[train]).sum())
-        if cut:
-            of_group = "rows that belong to the same group as " if len(shared) < cut else ""
-            equal = ", or are equal to them" if len(shared) < cut else ""
-            warn(
-                f"Split {number} of 'cv' trains on {of_group}{cut} of its {len(val)} validation rows{equal}: what is "
-                "chosen by such rows looks better than it is."
-            )
-            return
 
 
 def _row_numbers(rows: Any, n_rows: int, number: int) -> Codes:

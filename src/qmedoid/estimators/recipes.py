@@ -359,7 +359,7 @@ def fit_model(
     With `splits`, a list of one (training rows, validation rows), they are calibrated on these instead of in folds.
     Returns the recipe, its fits, the best first, and their quality on held-out rows.
     """
-    from qmedoid.estimators.refining import make_refiner
+    from qmedoid.estimators.refining import Refiner
 
     draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
     counts = np.bincount(draws, minlength=len(data.classes)) if data.totals is None else data.totals
@@ -373,7 +373,7 @@ def fit_model(
         refuse_factors(data.weights, "A circuit that refines decisions")
     refiner = None
     if policy != "never" or owner.variational is not None:
-        refiner = make_refiner(owner, context, recipe, policy, data, splits)
+        refiner = Refiner.of(owner, context, recipe, policy, data, splits)
     report = FitReport(owner, functools.partial(context.subcontext, recipe.method_name))
     kind = recipe.calibration_kind(owner.calibration)
     fits = [calibrated(fitted, kind, data) for fitted in recipe.fit_parts(data, report)]

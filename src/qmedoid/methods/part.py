@@ -146,9 +146,12 @@ class Backends:
                 "measurement_plan(X, backend)",
             )
         if self.expectations is not None:
-            from qmedoid.methods.variational.model import check_expectations
-
-            check_expectations("'expectations' parameter of measured_by", self.expectations)
+            check_callable(
+                "'expectations' parameter of measured_by",
+                self.expectations,
+                "qmedoid.quantum.SamplerExpectations(seed=0)",
+                "qmedoid.quantum.SamplerExpectations(sampler=...)",
+            )
 
 
 CLOSED_FORM = Backends()

@@ -22,7 +22,7 @@ from qmedoid.tables.arrow import shortened
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
 from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import Target, check_classes
+from qmedoid.tables.targets import Target, refuse_quantity
 
 _TARGET_NAME = "it has the name of the target: rename it, or the target, to keep it"
 # What is done with the columns that are not learned from, and the reason that a model gives for leaving them out.
@@ -157,7 +157,14 @@ class Dataset:
         if len(table) == 0:
             raise DataError(f"No row of {source.description} has a class in {name!r}: there is nothing to fit.")
         if like is None:
-            check_classes(target, takes_numbers=settings.takes_numbers)
+            labels = target.classes.tolist()
+            if len(labels) == 1:
+                raise DataError(
+                    f"The target {name!r} holds one class only, {labels[0]!r}: a fit needs at least 2. "
+                    "Give another column as --target, or a table with other rows as well."
+                )
+            if not settings.takes_numbers:
+                refuse_quantity(name, labels, target.counts.tolist())
         merged = len(table[name].unique()) - len(target.classes)
         if merged > 0:
             notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks around them only.")

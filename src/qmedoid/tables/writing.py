@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
@@ -225,7 +224,13 @@ def _bad_cells(
     absent = np.isnat(values) if column.kind == "date" else np.isnan(values)
     is_wrong = np.zeros(len(absent), dtype=np.bool_)
     if len(wrong):
-        is_wrong = absent & ~_are_missing(given, column)
+        import pyarrow.compute as pc
+
+        text = cells.texts(given)
+        missing = text.is_null()
+        if column.kind == "number":
+            missing = pc.or_(missing, pc.fill_null(pc.match_substring_regex(text, "^(?i:[+-]?nan)$"), True))
+        is_wrong = absent & ~missing.to_numpy(zero_copy_only=False)
         in_doubt = _in_doubt(given, column, wrong)
         if len(in_doubt):
             count_wrong(column, wrong, in_doubt, issues)
@@ -259,18 +264,6 @@ def _in_doubt(given: pa.Array | pa.ChunkedArray, column: Column, wrong: pa.Array
     n_no_numbers = len(cells.read(given, "number").wrong)
     marked = wrong.filter(pc.ends_with(wrong, POINT_MARK))
     return pa.concat_arrays([wrong.slice(n_no_numbers), marked])
-
-
-def _are_missing(given: pa.Array | pa.ChunkedArray, column: Column) -> Flags:
-    """Which cells hold nothing, as those do that are read as missing and are not wrong."""
-    import pyarrow.compute as pc
-
-    text = cells.texts(given)
-    missing = text.is_null()
-    if column.kind == "number":
-        missing = pc.or_(missing, pc.fill_null(pc.match_substring_regex(text, "^(?i:[+-]?nan)$"), True))
-    flags: npt.NDArray[np.bool_] = missing.to_numpy(zero_copy_only=False)
-    return flags
 
 
 def _quoted(name: str, given: pa.Array | pa.ChunkedArray, places: Flags, what: str) -> pa.Array:

@@ -18,7 +18,7 @@ from scipy import stats
 from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.methods.variational.model import ExpectationFunction, Network, exact_expectations
+from qmedoid.methods.variational.model import ExpectationFunction, Network
 from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
 from qmedoid.quantum import SamplerExpectations, SamplerSwapTest, StatevectorExpectations, variational_circuit
 
@@ -202,7 +202,7 @@ def test_rewritten_templates_find_the_parameters_of_every_row(level):
     sampler = BackendSamplerV2(backend=machine, options={"seed_simulator": 1})
     backend = SamplerExpectations(sampler=sampler, shots=20_000, pass_manager=passes_of(machine, level))
     drawn = backend(ansatz, rotations, inputs, np.eye(8))
-    want = exact_expectations(ansatz, rotations, inputs, np.eye(8))
+    want = StatevectorExpectations()(ansatz, rotations, inputs, np.eye(8))
     np.testing.assert_allclose(drawn, want, rtol=0, atol=2.5 / np.sqrt(20_000))
 
 

@@ -267,24 +267,22 @@ def _wide_choices(
             path = fit_ridge(features, targets, others, together=together).path
             errors[index] += len(others) * float(path.errors.min())
     count = counts[first_smallest(errors)]
-    return [
-        _wide_choice(blocks, targets, places[number % len(places)], part == number, chosen[:count])
-        for number, chosen in best.items()
-    ]
-
-
-def _wide_choice(blocks: Blocks, targets: Array, medoids: Codes, others: Flags, best: Codes) -> Choice:
-    """Terms of the best columns, and groups of columns that are chosen without the other rows."""
-    settings, curved, some = blocks.settings, np.sort(best[:_MOST_CURVED]), np.flatnonzero(~others)
-    many_valued = curved[np.isin(curved, blocks.many_valued)]
-    narrow = replace(blocks, chosen=tuple(np.sort(best).tolist()), many_valued=tuple(many_valued.tolist()))
-    residuals = targets[some] - targets[some].mean(axis=0)
-    if (alone := narrow.design(medoids)).parts:
-        features = alone.features[some] - alone.features[some].mean(axis=0)
-        residuals = targets[some] - fit_ridge(features, targets[some]).out_of_fold
-    values = blocks.rows.ranks[np.ix_(some, curved)]
-    found = chosen_groups(values, residuals, settings.n_pairs, settings.n_triples)
-    return narrow, medoids, [tuple(curved[list(group)].tolist()) for group in found], np.flatnonzero(others)
+    choices = list[Choice]()
+    for number, chosen in best.items():
+        # Groups of columns are chosen without the rows of the part, too.
+        some, others = part != number, np.flatnonzero(part == number)
+        curved = np.sort(chosen[: min(count, _MOST_CURVED)])
+        many_valued = curved[np.isin(curved, blocks.many_valued)]
+        terms_of = tuple(np.sort(chosen[:count]).tolist())
+        narrow = replace(blocks, chosen=terms_of, many_valued=tuple(many_valued.tolist()))
+        medoids, residuals = places[number % len(places)], targets[some] - targets[some].mean(axis=0)
+        if (alone := narrow.design(medoids)).parts:
+            features = alone.features[some] - alone.features[some].mean(axis=0)
+            residuals = targets[some] - fit_ridge(features, targets[some]).out_of_fold
+        values, settings = ranks[np.ix_(some, curved)], blocks.settings
+        found = chosen_groups(values, residuals, settings.n_pairs, settings.n_triples)
+        choices.append((narrow, medoids, [tuple(curved[list(group)].tolist()) for group in found], others))
+    return choices
 
 
 def _shared_path(chosen: Sequence[Choice], targets: Array, together: RowGroups | None) -> RidgePath:

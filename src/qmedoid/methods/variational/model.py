@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Table, row_slices
-from qmedoid.exceptions import DataError, ModelError, ParameterError, check_callable
+from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.cross_entropy import cross_entropy
@@ -38,33 +38,6 @@ class ExpectationFunction(Protocol):
             Eigenvalues at the basis states; qubit q is bit q of the index.
         """
         ...
-
-
-def check_expectations(parameter: str, backend: object) -> None:
-    """Raise unless a parameter is a backend that measures expectation values."""
-    check_callable(
-        parameter,
-        backend,
-        "qmedoid.quantum.SamplerExpectations(seed=0)",
-        "qmedoid.quantum.SamplerExpectations(sampler=...)",
-    )
-
-
-def exact_expectations(ansatz: Ansatz, rotations: Array, inputs: Array, observables: Array, /) -> npt.NDArray[Any]:
-    """Exact expectation values by the simulator, called as backends are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from qmedoid.methods.variational.ansatz import Ansatz
-    >>> from qmedoid.methods.variational.model import exact_expectations
-    >>> z = np.array([[1.0, -1.0]])
-    >>> exact_expectations(Ansatz(1, 1, 1), np.zeros((1, 1)), np.array([[0.0], [np.pi]]), z).round(9)
-    array([[ 1.],
-           [-1.]])
-    """
-    angles = ansatz.qubit_angles(np.asarray(inputs, dtype=np.float64))
-    return statevector.expectations(angles, rotations, observables, reupload=ansatz.reupload)
 
 
 def checked_expectations(found: Any, n_rows: int, n_observables: int) -> Array:
