@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 def _unless(name: str) -> Any:
     """A part of the evidence may begin unless it has this name."""
-    from qmedoid.estimators.time_limit import is_time_for
+    from qmedoid.estimators.recipes import is_time_for
 
     return lambda what, expected=0.0: what != name and is_time_for(what, expected)
 

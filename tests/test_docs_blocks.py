@@ -42,7 +42,6 @@ NOT_RUN = {
     r"--backend fake_torino": "takes a quarter of a minute; `python docs/make_command_line.py --check` runs it",
     r"--medoid 77": "names a medoid of the reader's model; tests/cli/test_cli_circuit.py has one of its model",
     r"records.csv --row 3 --format qasm ": "needs a trained circuit; tests/cli/test_cli_circuit_trained.py has one",
-    r"--baselines$": "fits plain baselines; tests/cli/test_cli_report.py does on a small table",
 }
 """Commands of the shell that do not run here, each with the reason."""
 RUN_ELSEWHERE = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.metrics.classification import calibration_error, confidence_outcomes, evaluate, log_loss, pr_auc, roc_auc
-from qmedoid.metrics.thresholds import best_threshold, fit_class_biases
+from qmedoid.metrics.thresholds import all_cuts, fit_class_biases
 
 SMALLEST = 1e-15
 """Probabilities below this count as this, for all methods alike."""
@@ -63,7 +63,7 @@ class Thresholds:
     def __init__(self, y: Codes, probabilities: Array) -> None:
         self._is_two = probabilities.shape[1] == 2
         if self._is_two:
-            self._cut = best_threshold(y, probabilities[:, 1], "macro_f1")
+            self._cut = all_cuts(y == 1, probabilities[:, 1]).best("macro_f1")
         else:
             self._biases = fit_class_biases(np.log(clipped(probabilities)), y, "macro_f1")
 

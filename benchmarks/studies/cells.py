@@ -43,7 +43,7 @@ from qmedoid.datasets import (
 )
 from qmedoid.exceptions import DataError, QMedoidWarning
 from qmedoid.metrics.classification import confusion_matrix, pr_auc, roc_auc
-from qmedoid.metrics.thresholds import all_cuts, best_threshold, chosen_threshold, counts_at
+from qmedoid.metrics.thresholds import all_cuts, chosen_threshold, counts_at
 
 SplitKind = Literal["random", "time", "grouped"]
 CODE = 1
@@ -290,8 +290,8 @@ CHOICES: dict[str, Callable[[Flags, Array], float]] = {
     "precision at least 0.5": partial(chosen_threshold, "min_precision", 0.5),
     "recall at least 0.8": partial(chosen_threshold, "min_recall", 0.8),
     "a missed fraud costs 100 false alerts": partial(chosen_threshold, "cost", 100.0),
-    "best F1": lambda positive, scores: best_threshold(positive.astype(np.intp), scores, "f1"),
-    "best F2": lambda positive, scores: best_threshold(positive.astype(np.intp), scores, "f2"),
+    "best F1": lambda positive, scores: all_cuts(positive, scores).best("f1"),
+    "best F2": lambda positive, scores: all_cuts(positive, scores).best("f2"),
 }
 """How thresholds are chosen on validation rows."""
 MATCHED, FIXED = "alert rate 1.31 %", "fixed"

@@ -13,7 +13,7 @@ from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.methods.nearest.part import NearestPart
-from qmedoid.metrics.thresholds import best_threshold, metric_at
+from qmedoid.metrics.thresholds import all_cuts, metric_at
 from qmedoid.model.refinement import CircuitInputs
 
 CODE = 1
@@ -103,7 +103,7 @@ def _with_circuit(
     circuit = VariationalClassifier.paper(operating_point=None, random_state=seed, **changes)
     log_odds = circuit.fit(deltas[split.train], data.y[split.train]).decision_function(deltas)
     codes, scores = data.y[split.val], log_odds[split.val]
-    return metric_at(codes, scores, best_threshold(codes, scores, "macro_f1"), "macro_f1"), log_odds
+    return metric_at(codes, scores, all_cuts(codes == 1, scores).best("macro_f1"), "macro_f1"), log_odds
 
 
 def _searched(model: NearestMedoidClassifier) -> Result:

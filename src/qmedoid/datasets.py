@@ -104,7 +104,15 @@ def table_of(name: str) -> pa.Table:
     """A data set as a table, the target as its last column, checked; what is not here is downloaded and kept."""
     known = entry(name)
     if name == "creditcard":
-        return _whole_creditcard()
+        path = locate(name)
+        if path is None:
+            return _downloaded()
+        try:
+            return read_whole(path)
+        except DataError as error:
+            if path.parent != cache_folder():
+                raise
+            raise DataError(f"{error} It is a copy in the cache: delete it and it is downloaded again.") from error
     if known.file is None:
         return _of_scikit_learn(name)
     content = pa.BufferReader(read_shipped(known.file))
@@ -150,18 +158,6 @@ def _of_scikit_learn(name: str) -> pa.Table:
     names = ("1", "2", "3") if is_wine else ("benign", "malignant")
     columns = dict(zip(map(str, bunch.feature_names), bunch.data.T, strict=True))
     return pa.table({**columns, "target": [names[code] for code in codes]})
-
-
-def _whole_creditcard() -> pa.Table:
-    path = locate("creditcard")
-    if path is None:
-        return _downloaded()
-    try:
-        return read_whole(path)
-    except DataError as error:
-        if path.parent != cache_folder():
-            raise
-        raise DataError(f"{error} It is a copy in the cache: delete it and it is downloaded again.") from error
 
 
 def _downloaded() -> pa.Table:

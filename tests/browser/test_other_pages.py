@@ -32,7 +32,7 @@ def views() -> str:
     """Views of a notebook, as a page has them."""
     found = exported(MIXED, 300)
     saved, rows = found.saved, found.table.slice(0, 60)
-    shown = [saved, saved.importances(rows), saved.explain(rows, 0)]
+    shown = [saved, saved.explain(rows, 0)]
     shown += [saved.effect(rows, name, bins=3) for name in saved.contract.names[:3]]
     parts = "".join(one._repr_html_() for one in shown)
     return f'<!DOCTYPE html><html lang="en"><title>x</title><body><main><h1>x</h1>{parts}</main></body></html>'

@@ -2,7 +2,6 @@
 
 import json
 
-import pyarrow as pa
 import pytest
 from small_tables import small_table, write
 
@@ -54,32 +53,12 @@ def test_report_leaves_rows_and_model_out(cli, two, new, tmp_path):
     assert "--no-live" in found["live"]["absent"]
 
 
-def test_report_compares_with_baselines_on_new_rows(cli, two, tmp_path):
-    pytest.importorskip("sklearn")
-    # Of the 90 rows of the fit, 68 trained the model.
-    mixed = write(pa.concat_tables([small_table(), small_table(n=200, seed=9)]), tmp_path / "mixed.csv")
-    found = cli.ok("report", two.model, mixed, "--json", "--baselines").json["baselines"]
-    assert "none of the 222 rows" in found["about"]
-    assert found["rows"][0]["name"] == "qmedoid"
-    assert [len(one["values"]) for one in found["rows"]] == [len(found["figures"])] * len(found["rows"])
-    for place in range(len(found["figures"])):
-        assert any(one["best"][place] for one in found["rows"])
-
-
-def test_report_does_not_compare_rows_that_were_fitted_with_rows_that_were_not(cli, two):
-    outcome = cli("report", two.model, two.file, "--baselines")
-    # A quarter of the rows was held out by the fit, less than enough to evaluate.
-    assert outcome.code == 3
-    assert "Give a table of new rows" in " ".join(outcome.err.split())
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["-o", "page.txt"], "its file must end in .html"),
         (["--cost", "-1"], "--cost must be a number above 0"),
         (["--ignore", "QM999"], "There is no finding 'QM999'"),
-        (["--baselines"], "--baselines needs a table with classes"),
     ],
 )
 def test_report_refuses_wrong_calls(cli, two, options, message):

@@ -13,9 +13,9 @@ from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.estimators.recipes import FitReport
 from qmedoid.estimators.refining import held_out_scored
 from qmedoid.estimators.sum import SumClassifier
-from qmedoid.estimators.time_limit import FitReport
 from qmedoid.geometry.row_groups import ranks, row_order
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -71,7 +71,7 @@ def out_of_fold(monkeypatch, method, X, y, seed=0, groups=None, **changes):
     np.testing.assert_array_equal(codes, y[order])
     margins = np.empty(len(y))
     margins[order] = held_out.scores[:, 1] - held_out.scores[:, 0]
-    return fitted, margins, order[held_out.judged]
+    return fitted, margins, order[held_out.fold >= 0]
 
 
 def auc(margins, y):

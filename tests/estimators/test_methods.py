@@ -11,7 +11,7 @@ import qmedoid
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, SumClassifier, VariationalClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.exceptions import ParameterError
 from qmedoid.methods.calibration import fit_calibration
 
 X2, Y2 = load_breast_cancer(return_X_y=True)
@@ -222,11 +222,3 @@ def test_calibration_of_the_front_door_wins_over_that_of_the_method():
     )
     assert by_method.biases.any()
     assert not by_front.biases.any()
-
-
-def test_evidence_alone_is_measured_by_swap_tests(tmp_path):
-    found = EvidenceClassifier(n_medoids=4, n_neighbors=0, n_pairs=2, n_triples=1, random_state=0).fit(X2, Y2)
-    measured = found.measured_by(qmedoid.compact_swap_test)
-    np.testing.assert_allclose(measured.predict_proba(X2[::20]), found.predict_proba(X2[::20]), atol=1e-6)
-    with pytest.raises(ModelError, match="is run by a backend, which is not saved"):
-        measured.save(tmp_path / "model")

@@ -8,7 +8,6 @@ from sklearn.base import clone
 
 import qmedoid
 from qmedoid import (
-    CorrelationGroups,
     DeltaFeatures,
     EvidenceClassifier,
     MedoidClassifier,
@@ -113,13 +112,6 @@ def test_sparse_tables_give_the_model_of_the_dense_one(estimator, make):
     np.testing.assert_array_equal(sparse.predict(make(SPARSE)), dense.predict(SPARSE))
     if hasattr(dense, "predict_proba"):
         np.testing.assert_array_equal(sparse.predict_proba(make(SPARSE)), dense.predict_proba(SPARSE))
-
-
-@pytest.mark.parametrize("estimator", [CorrelationGroups(), DeltaFeatures(NEAREST)], ids=name)
-def test_sparse_tables_are_transformed_as_dense_ones(estimator):
-    sparse = scipy.sparse.csr_array(SPARSE)
-    found = clone(estimator).fit(sparse, Y).transform(sparse)
-    np.testing.assert_array_equal(found, clone(estimator).fit(SPARSE, Y).transform(SPARSE))
 
 
 @pytest.mark.parametrize("estimator", [METHODS[0], MedoidClassifier()], ids=name)

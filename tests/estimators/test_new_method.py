@@ -64,7 +64,9 @@ class ToyClassifier(MethodClassifier):
         rows = [np.flatnonzero(data.codes == code) for code in range(len(data.classes))]
         middle = [own[((data.X[own] - data.X[own].mean(axis=0)) ** 2).sum(axis=1).argmin()] for own in rows]
         part = ToyPart(data.X[middle], np.array(middle))
-        return FittedParts.of_one(part, part.score(data.X), [np.arange(len(data.codes))])
+        scored = part.score(data.X)
+        biases = np.zeros(scored.scores.shape[1])
+        return FittedParts((part,), np.ones(1), biases, scored, [np.arange(len(data.codes))])
 
 
 def test_a_new_part_is_fitted_saved_explained_measured_reported_and_refused_by_exports(monkeypatch, tmp_path):

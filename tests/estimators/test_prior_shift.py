@@ -101,16 +101,16 @@ def test_several_classes():
 
 @pytest.mark.parametrize(
     ("given", "reason"),
-    [(0, "above 0 and below 1"), (1.0, "above 0 and below 1"), (-0.1, "above 0"), (True, "must be numbers"),
-     ("0.1", "must be numbers"), ([0.5], "one prior for each of the 2 classes"), ([0.5, 0.6], "add up to 1"),
+    [(0, "above 0 and below 1"), (1.0, "above 0 and below 1"), (-0.1, "above 0"), (True, "all of them numbers"),
+     ("0.1", "all of them numbers"), ([0.5], "one prior for each of the 2 classes"), ([0.5, 0.6], "add up to 1"),
      ({0: 0.5}, "lacks the class 1"), ({0: 0.5, 1: 0.3, 2: 0.2}, "names 2, which is no class"),
-     ({0: "a", 1: 0.5}, "must be numbers"), (np.nan, "above 0")],
+     ({0: "a", 1: 0.5}, "all of them numbers"), (np.nan, "above 0")],
 )  # fmt: skip
 def test_priors_that_make_no_sense_are_refused(given, reason):
     with pytest.raises(ParameterError, match=reason):
         GaussianClasses().fit(*drawn(50, [0.5, 0.5])).prior_shift(given)
     three = GaussianClasses().fit(*drawn(50, [0.3, 0.3, 0.4]))
-    with pytest.raises(ParameterError, match="there are 3"):
+    with pytest.raises(ParameterError, match="each of the 3 classes"):
         three.prior_shift(0.5)
 
 

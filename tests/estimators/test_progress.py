@@ -54,15 +54,6 @@ def test_it_shows_a_bar_with_the_step_the_loss_and_the_time():
     assert console.file.getvalue().rstrip().endswith("\x1b[?25h")  # the cursor is shown again
 
 
-def test_loss_shown_is_the_smoothed_one():
-    console = terminal()
-    fitted = quick(n_seeds=1).set_callbacks(TrainingProgress(console)).fit(X, Y)
-    smoothed = fitted.loss_curve_[0]
-    for loss in fitted.loss_curve_[1:]:
-        smoothed = 0.8 * smoothed + 0.2 * loss
-    assert plain(console).strip().splitlines()[-1].count(f"loss {smoothed:.4f}") == 1
-
-
 class Halfway:
     """What the bar says in the middle of a fit."""
 

@@ -8,7 +8,7 @@ import pytest
 import qmedoid
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, SumClassifier
-from qmedoid.estimators.time_limit import is_time_for, part_in_time, time_is_up, time_limit
+from qmedoid.estimators.recipes import is_time_for, part_in_time, time_is_up, time_limit
 from qmedoid.exceptions import InterruptedWarning
 
 

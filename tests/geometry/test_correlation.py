@@ -68,12 +68,6 @@ def test_constant_column_correlates_with_nothing(value, n):
     np.testing.assert_array_equal(constant_columns(X), [False, True, False])
 
 
-@pytest.mark.parametrize("n", [BLOCK_ROWS, 2 * BLOCK_ROWS + 7])
-def test_blocks_are_merged_exactly(n):
-    X = table(n, 3)
-    np.testing.assert_allclose(correlation_matrix(X), np.corrcoef(X.T), rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("n", [6, 100, BLOCK_ROWS + 9])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_eta_is_the_textbook_ratio(n, n_classes):

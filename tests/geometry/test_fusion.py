@@ -126,7 +126,3 @@ def test_distance_part_of_a_margin_is_a_sum_over_anchors(v, medoids):
     # And with the distance alone it is the margin, turned round: s_0 − s_1 = (D_0 − D_1) / (D_0 + D_1 + ε).
     scores = fusion_scores(Channels(D, D), 1.0, use_angular=False)
     np.testing.assert_allclose((scores[:, 0] - scores[:, 1])[clear], -from_parts, rtol=0, atol=1e-8)
-
-
-def test_of_equal_scores_the_first_class_wins():
-    np.testing.assert_array_equal(first_smallest_of_rows(np.array([[0.5, 0.5, 0.5], [0.9, 0.2, 0.2]])), [0, 1])

@@ -145,7 +145,7 @@ def _steps(model: Any) -> dict[str, Any]:
         geometry = part.geometry
         outer, inner = geometry.scaling.outer, geometry.scaling.inner
         scaling |= {"centers": outer.center, "scales": outer.scale}
-        scaling |= {} if inner is None else {"centers of logarithms": inner.center, "scales of logarithms": inner.scale}
+        scaling |= {"centers of logarithms": inner.center, "scales of logarithms": inner.scale}
         groups |= {"metrics": geometry.metrics}
         medoids |= {"rare": geometry.rare, "common": geometry.common}
         weights |= {"centers": part.center, "scales": part.scale, "features": part.weights}

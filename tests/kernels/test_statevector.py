@@ -46,49 +46,6 @@ class Case:
         return np.einsum("ij,ij->i", found, self.upstream)
 
 
-def gates(angles: np.ndarray, weights: np.ndarray, reupload: bool) -> np.ndarray:
-    """State of one row by matrices of the whole register, one gate at a time."""
-    n = len(angles)
-    index = np.arange(2**n)
-
-    def on(q: int, gate: np.ndarray) -> np.ndarray:
-        return np.kron(np.kron(np.eye(2 ** (n - 1 - q)), gate), np.eye(2**q))
-
-    def y(angle: float) -> np.ndarray:
-        c, s = np.cos(angle / 2), np.sin(angle / 2)
-        return np.array([[c, -s], [s, c]])
-
-    def z(angle: float) -> np.ndarray:
-        return np.diag(np.exp([-0.5j * angle, 0.5j * angle]))
-
-    state = np.eye(2**n, dtype=complex)[0]
-    for r in range((len(weights) + 1) // 2):
-        if r == 0 or reupload:
-            for q in range(n):
-                state = on(q, y(angles[q])) @ state
-        for q in range(n - 1):
-            flipped = index ^ ((index >> q & 1) << (q + 1))
-            state = np.eye(2**n)[:, flipped] @ state
-        for q in range(n - 1):
-            state = np.where(index >> q & index >> (q + 1) & 1, -1.0, 1.0) * state
-        for q in range(n):
-            state = on(q, y(weights[2 * r, q])) @ state
-        if 2 * r + 1 < len(weights):
-            for q in range(n):
-                state = on(q, z(weights[2 * r + 1, q])) @ state
-    return state
-
-
-@pytest.mark.usefixtures("backend")
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("layers", [1, 2, 3, 6])
-@pytest.mark.parametrize("reupload", [False, True])
-def test_states_are_the_product_of_the_gates(n: int, layers: int, reupload: bool) -> None:
-    case = Case(n, n, 3, layers)
-    expected = [gates(row, case.weights, reupload) for row in case.angles]
-    np.testing.assert_allclose(case.states(reupload), expected, atol=1e-14)
-
-
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 12])
@@ -103,17 +60,6 @@ def test_norms_are_one_and_expectations_are_those_of_the_states(n: int, precisio
     )
     identity = statevector.expectations(case.angles, case.weights, np.ones((1, 2**n)), reupload=False)
     np.testing.assert_allclose(identity, 1.0, atol=ROUNDING[precision])
-
-
-@pytest.mark.usefixtures("backend")
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
-@pytest.mark.parametrize("reupload", [False, True])
-def test_the_last_layer_of_phases_changes_no_expectation_value(n: int, reupload: bool, precision: type) -> None:
-    case = Case(n, n, 20, 6, precision=precision)
-    without = statevector.expectations(case.angles, case.weights[:-1], case.observables, reupload=reupload)
-    np.testing.assert_allclose(case.expectations(reupload), without, atol=10 * ROUNDING[precision])
-    np.testing.assert_allclose(case.gradient(reupload)[0][-1], 0.0, atol=100 * ROUNDING[precision])
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -139,25 +85,6 @@ def test_compiled_is_the_twin(n: int, layers: int, reupload: bool, precision: ty
     np.testing.assert_allclose(by_angles, expected_angles, atol=tolerance)
     assert by_angles.dtype == precision
     assert by_weights.dtype == np.float64
-
-
-@pytest.mark.usefixtures("backend")
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("layers", [1, 2, 5, 6])
-@pytest.mark.parametrize("reupload", [False, True])
-def test_gradients_are_those_of_small_steps(n: int, layers: int, reupload: bool) -> None:
-    case, step = Case(n + layers, n, 11, layers), 1e-5
-    by_weights, by_angles = case.gradient(reupload)
-    for layer in range(layers):
-        for q in range(n):
-            shift = np.zeros_like(case.weights)
-            shift[layer, q] = step
-            up, down = (case.loss(case.angles, case.weights + s, reupload).sum() for s in (shift, -shift))
-            assert by_weights[layer, q] == pytest.approx((up - down) / (2 * step), abs=1e-7)
-    for q in range(n):
-        shift = step * np.eye(n)[q]
-        up, down = (case.loss(case.angles + s, case.weights, reupload) for s in (shift, -shift))
-        np.testing.assert_allclose(by_angles[:, q], (up - down) / (2 * step), atol=1e-7)
 
 
 @given(st.integers(0, 1000), st.integers(1, 6), st.booleans(), st.sampled_from(PRECISIONS), st.data())

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.methods.variational.model import Batch
-from qmedoid.methods.variational.training import SAMPLINGS, CircuitSettings, batch_counts, batch_objective, row_weights
+from qmedoid.methods.variational.training import SAMPLINGS, CircuitSettings, batch_counts, batch_objective
 
 
 def problem(sizes, class_weights=None, seed=0):
@@ -14,7 +14,7 @@ def problem(sizes, class_weights=None, seed=0):
     rng = np.random.default_rng(seed)
     codes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     weights = np.ones(len(sizes)) if class_weights is None else np.array(class_weights, dtype=float)
-    data = Batch(rng.normal(size=(len(codes), 2)), codes, row_weights(codes, weights))
+    data = Batch(rng.normal(size=(len(codes), 2)), codes, weights[codes] / weights[codes].sum())
     return CircuitSettings(n_reps=1).network(2, len(sizes)), data, weights
 
 
@@ -96,15 +96,6 @@ def test_uniform_batches_are_distinct_rows_of_equal_weight():
     assert seen == set(range(100))
 
 
-def test_uniform_batches_weigh_classes_as_asked():
-    network, data, class_weights = problem([60, 40], [1.0, 4.0])
-    rows, weights = batch_objective(network, data, class_weights, 16, "uniform").draw_rows(np.random.default_rng(0))
-    heavy = weights[data.codes[rows] == 1]
-    light = weights[data.codes[rows] == 0]
-    np.testing.assert_allclose(heavy[0], 4 * light[0])
-    assert light[0] == pytest.approx(1 / (16 * (60 + 160) / 100))
-
-
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("batch_size", [50, 51, 10**6])
 def test_a_batch_no_smaller_than_the_table_is_the_table(sampling, batch_size):
@@ -125,8 +116,3 @@ def test_an_offset_goes_with_its_rows():
     rows = (batch.offset[:, 0] / 2).astype(int)
     np.testing.assert_array_equal(batch.inputs, data.inputs[rows])
     np.testing.assert_array_equal(batch.codes, data.codes[rows])
-
-
-def test_row_weights_add_up_to_one_and_keep_their_ratios():
-    weights = row_weights(np.array([0, 1, 1, 2]), np.array([1.0, 2.0, 5.0]))
-    np.testing.assert_allclose(weights, [0.1, 0.2, 0.2, 0.5])

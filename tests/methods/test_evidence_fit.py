@@ -29,7 +29,13 @@ def outputs(model, X):
 def bags(monkeypatch):
     """The bags of every fit that follows."""
     seen, fit_bags = [], fit_module.fit_bags
-    monkeypatch.setattr(fit_module, "fit_bags", lambda *given: (seen.extend(fit_bags(*given)), seen)[1])
+
+    def noted(*given):
+        found = fit_bags(*given)
+        seen.extend(found[0])
+        return found
+
+    monkeypatch.setattr(fit_module, "fit_bags", noted)
     return seen
 
 
@@ -168,6 +174,8 @@ def test_progress_rises_to_one_and_moves_with_every_penalty(max_rows):
 
 
 def test_medoids_grow_with_the_rows_if_asked_to():
-    assert EvidenceSettings(grows=True).for_rows(1999).n_medoids == 64
-    assert EvidenceSettings(grows=True).for_rows(2000).n_medoids == 128
-    assert EvidenceSettings().for_rows(10**6).n_medoids == 64
+    small = EvidenceSettings(n_medoids=4, n_pairs=0, n_triples=0, n_bags=1, n_terms=50, n_neighbors=0)
+    for n, grows, expected in ((1999, True, 4), (2000, True, 8), (2000, False, 4)):
+        X = np.random.default_rng(0).normal(size=(n, 2))
+        fitted = fit_evidence(X, (X[:, 0] > 0).astype(np.intp), 2, replace(small, grows=grows), 0)
+        assert len(fitted.model.medoid_rows) == expected

@@ -86,8 +86,9 @@ def test_the_linear_part_is_linear_in_its_column():
 
 def test_a_column_of_two_values_needs_one_distance():
     rows = Scaled(np.zeros((10, 1)), np.tile([[-0.5], [2.0]], (5, 1)))
-    part = linear_part(0, rows, rows.take(np.array([0, 2, 4])))
-    feature = (part.values(rows, rows.take(np.array([0, 2, 4]))) @ part.mixing)[:, 0]
+    medoids = Scaled(rows.ranks[:5:2], rows.plain[:5:2])
+    part = linear_part(0, rows, medoids)
+    feature = (part.values(rows, medoids) @ part.mixing)[:, 0]
     assert len(part.medoids) == 1
     assert feature.std() == pytest.approx(1.0)
     assert set(np.round(feature, 12)) == {0.0, feature.max().round(12)}
@@ -95,7 +96,7 @@ def test_a_column_of_two_values_needs_one_distance():
 
 def test_a_column_that_is_mostly_0_is_linear_even_where_all_medoids_are_0():
     rows = Scaled(np.zeros((30, 1)), np.r_[np.zeros(20), np.arange(10.0)][:, None])
-    medoids = rows.take(np.arange(4))
+    medoids = Scaled(rows.ranks[:4], rows.plain[:4])
     part = linear_part(0, rows, medoids)
     feature = (part.values(rows, medoids) @ part.mixing)[:, 0]
     np.testing.assert_allclose(feature, rows.plain[:, 0] / rows.plain[:, 0].std())

@@ -1,6 +1,5 @@
 """The incremental objective: the same trace and the same winner as rebuilding everything, on every kind of data."""
 
-import csv
 import threading
 import time
 
@@ -11,8 +10,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import StratifiedKFold
 
-from qmedoid.datasets import read_shipped
-from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.groups import FEATURE_KINDS, build_groups, correlation_matrix
 from qmedoid.kernels.backend import compiled
 from qmedoid.methods.nearest import problem as incremental
@@ -105,23 +102,9 @@ def test_same_trace_as_rebuild(seed, flavour):
     assert_same_descent(problem.descend(problem.incremental()), expected)
 
 
-def heart():
-    """The heart table with categories numbered in alphabetical order."""
-    text = read_shipped("heart.csv").decode()
-    table = np.array(list(csv.reader(text.splitlines()))[1:])
-    columns = []
-    for column in table.T:
-        try:
-            columns.append(column.astype(float))
-        except ValueError:
-            columns.append(np.unique(column, return_inverse=True)[1].astype(float))
-    return np.column_stack(columns[:-1]), columns[-1].astype(np.intp)
-
-
 DATA = {
     "breast cancer": lambda: load_breast_cancer(return_X_y=True),
     "wine": lambda: load_wine(return_X_y=True),
-    "heart": heart,
 }
 
 
@@ -240,22 +223,6 @@ def test_large_folds_take_as_many_threads_as_the_environment_allows(wanted, expe
     objective.start(problem.groups.first(1))
     assert len(started - before) == expected
     assert set(threading.enumerate()) == before, "none is left behind"
-
-
-def test_small_folds_take_no_threads(monkeypatch):
-    monkeypatch.setenv("QMEDOID_THREADS", "4")
-    problem = Problem(3, "continuous", NearestSettings(), width=5)
-    before = set(threading.enumerate())
-    objective = problem.incremental()
-    problem.descend(objective)
-    assert set(threading.enumerate()) == before
-
-
-@pytest.mark.parametrize(("variable", "threads"), [("none", None), ("2", 0)])
-def test_a_number_of_threads_that_makes_no_sense(variable, threads, monkeypatch):
-    monkeypatch.setenv("QMEDOID_THREADS", variable)
-    with pytest.raises(ParameterError, match="must be"):
-        Problem(3, "continuous").incremental(threads=threads)
 
 
 def test_an_interrupted_visit_waits_for_its_threads(monkeypatch):

@@ -67,21 +67,6 @@ def test_rows_of_one_group_do_not_vote_for_each_other():
     assert fitted_on(doubled, np.tile(noise, 2), groups) is None
 
 
-def test_contributions_of_neighbors_are_their_weighted_votes(fitted):
-    X, _, model = fitted
-    for row in X[:5]:
-        scores = model.score(row[None]).scores[0]
-        parts = model.contributions(row[None], 1, 0)
-        assert sum(one.contribution for one in parts.neighbors) == pytest.approx(scores[0] - scores[1], abs=1e-12)
-        assert parts.terms == {"neighbors": pytest.approx(scores[0] - scores[1], abs=1e-12)}
-
-
-def test_scores_of_measured_distances_are_those_of_the_closed_form(fitted):
-    X, _, model = fitted
-    new = X[:20] + 0.003
-    np.testing.assert_allclose(model.score_measured(new, compact_swap_test).scores, model.score(new).scores, atol=1e-9)
-
-
 @pytest.fixture(scope="module")
 def fitted_in_cells():
     X, codes = checkered(3000)
@@ -101,14 +86,16 @@ def test_cells_around_a_record_hold_nearly_all_of_its_neighbors(fitted_in_cells)
     assert np.mean(model.score(new).scores.argmin(axis=1) == labels) > 0.8
 
 
-def test_records_are_measured_and_explained_with_the_neighbors_of_their_cells(fitted_in_cells):
-    X, _, model = fitted_in_cells
+@pytest.mark.parametrize("kind", ["fitted", "fitted_in_cells"])
+def test_records_are_measured_and_explained_by_weighted_votes(kind, request):
+    X, _, model = request.getfixturevalue(kind)
     new = X[:20] + 0.003
     scores = model.score(new).scores
     np.testing.assert_allclose(model.score_measured(new, compact_swap_test).scores, scores, atol=1e-9)
     for row, its in zip(new, scores, strict=True):
         parts = model.contributions(row[None], 1, 0)
         assert sum(one.contribution for one in parts.neighbors) == pytest.approx(its[0] - its[1], abs=1e-12)
+        assert parts.terms == {"neighbors": pytest.approx(its[0] - its[1], abs=1e-12)}
     np.testing.assert_array_equal(model.with_columns(np.arange(6)).score(new).scores, scores)
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.estimators.recipes import calibrated
+from qmedoid.estimators.recipes import FitReport, calibrated
 from qmedoid.estimators.refining import held_out_scored, training_data
-from qmedoid.estimators.time_limit import FitReport
 from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import fit_calibration
@@ -200,7 +199,7 @@ def test_in_sample_scores_tell_a_residual_circuit_nothing(n_classes, inputs):
     for _ in range(2):
         in_sample = measured(rng, rng.random((90, n_classes)) - 5.0 * np.eye(n_classes)[codes])
         folds = [np.flatnonzero(np.arange(90) % 3 == number) for number in range(3)]
-        fitted = FittedParts.of_one(Stub(), out_of_fold, folds)
+        fitted = FittedParts((Stub(),), np.ones(1), np.zeros(n_classes), out_of_fold, folds)
         data = TrainingTable(np.zeros((90, 1)), codes, np.arange(n_classes))
         fit, known = calibrated(fitted, "logistic", data), held_out_scored(fitted, in_sample, inputs, data)
         scores = fit.calibration.apply(known.scores)

@@ -21,7 +21,6 @@ from qmedoid.methods.variational.training import (
     Watch,
     out_of_fold,
     out_of_fold_score,
-    row_weights,
     select_variational,
     train_candidate,
     train_variational,
@@ -76,7 +75,7 @@ def test_a_seed_does_not_know_the_others():
 def test_the_seed_with_the_lowest_loss_on_all_rows_is_kept():
     table = data(n_classes=3)._replace(class_weights=np.array([1.0, 2.0, 0.5]))
     trained = train_variational(table, settings(5), [[i] for i in range(5)], Watch())
-    weights = row_weights(table.codes, table.class_weights)
+    weights = table.class_weights[table.codes] / table.class_weights[table.codes].sum()
     for model, (theta, *_), loss in zip(trained.models, trained.minima, trained.seed_losses, strict=True):
         np.testing.assert_array_equal(model.theta, theta)
         rows = Batch(model.angle_map.apply(table.features), table.codes, weights)
@@ -210,7 +209,7 @@ def test_every_row_is_scored_by_its_own_fold():
     table = data()
     found = held_out(table)
     np.testing.assert_array_equal(found.fold, np.arange(60) % 3)
-    np.testing.assert_array_equal(found.judged, np.arange(60))
+    np.testing.assert_array_equal(np.flatnonzero(found.fold >= 0), np.arange(60))
     for number, (train, held) in enumerate(SPLITS):
         model = train_candidate(table.part(train), CANDIDATE, [5, number], 2, Watch()).model
         np.testing.assert_array_equal(found.scores[held], model.scores(table.features[held]))
@@ -219,7 +218,7 @@ def test_every_row_is_scored_by_its_own_fold():
 def test_rows_that_are_never_held_out_are_not_judged():
     table = data()
     found = held_out(table, splits=SPLITS[:1])
-    np.testing.assert_array_equal(found.judged, SPLITS[0][1])
+    np.testing.assert_array_equal(np.flatnonzero(found.fold >= 0), SPLITS[0][1])
     assert np.isnan(found.scores[SPLITS[0][0]]).all()
     other = table.codes.copy()
     other[SPLITS[0][0]] = 0

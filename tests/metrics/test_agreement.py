@@ -52,12 +52,6 @@ def test_parts_by_margin_hold_every_known_row_once_in_rising_order(rows):
         assert part["flip_rate"] == pytest.approx(rates[own].mean())
 
 
-def test_margins_that_are_all_different_are_parted_evenly():
-    parts = rates_by_margin(np.arange(100.0), np.repeat([0.5, 0.0], 50))
-    assert [part["n_rows"] for part in parts] == [20] * 5
-    assert [part["flip_rate"] for part in parts] == [0.5, 0.5, 0.25, 0, 0]
-
-
 def test_mean_and_error_are_the_usual_ones():
     assert mean_and_error([0.1, 0.3, 0.2]) == pytest.approx((0.2, 0.1 / np.sqrt(3)))
     assert mean_and_error([0.4]) == (0.4, None)

@@ -71,7 +71,7 @@ def test_means_have_normal_intervals():
     assert mean - low == pytest.approx(high - mean)
     assert mean_interval(np.array([2.0])) == (2.0, 2.0, 2.0)
     area, low, high = macro_f1_interval([[98, 2], [0, 1]])
-    error = macro_f1_error([[[98, 2], [0, 1]]])
+    error = macro_f1_error(np.array([[98, 2], [0, 1]]))
     assert (area, low, high) == (
         pytest.approx((196 / 198 + 0.5) / 2),
         pytest.approx(area - 1.959963984540054 * error),

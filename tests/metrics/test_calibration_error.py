@@ -66,12 +66,6 @@ def test_sure_probabilities():
     assert error_of(sure == 0, sure)["ratio"] == np.inf
 
 
-def test_same_generator_gives_the_same_figures():
-    outcomes, probabilities = simulated(500)
-    assert error_of(outcomes, probabilities, 3) == error_of(outcomes, probabilities, 3)
-    assert error_of(outcomes, probabilities, 3) != error_of(outcomes, probabilities, 4)
-
-
 def test_of_more_classes_the_likeliest_is_judged():
     probabilities = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
     right, sure = confidence_outcomes(np.array([0, 1]), probabilities)

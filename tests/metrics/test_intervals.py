@@ -23,14 +23,6 @@ def test_bounds_are_where_the_tails_have_their_share(drawn):
         assert stats.binom.cdf(hits, n, high) == pytest.approx(0.025, rel=1e-6)
 
 
-@given(counts)
-@settings(max_examples=30, deadline=None)
-def test_misses_have_the_mirrored_interval(drawn):
-    hits, n = drawn
-    one, other = share_interval(hits, n), share_interval(n - hits, n)
-    np.testing.assert_allclose([1 - one.high, 1 - one.low], [other.low, other.high], atol=1e-12)
-
-
 def test_no_hit_and_no_miss_have_intervals_of_one_side():
     assert share_interval(0, 30)[:2] == (0.0, 0.0)
     assert share_interval(0, 30).high == pytest.approx(1 - 0.025 ** (1 / 30), rel=1e-12)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmedoid.metrics.texts import cell_text, chance_texts, class_text, column_text, effect_text, odds_text
+from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, odds_text
 
 
 @given(st.floats(-13.0, 13.0))
@@ -52,7 +52,7 @@ def test_different_chances_look_different_and_none_is_certain(one, other):
     ],
 )  # fmt: skip
 def test_class_without_a_name_is_told_by_its_column(label, target, text):
-    assert class_text(label, target) == text
+    assert class_name(label, target) == text
 
 
 def test_cells_read_as_words_and_numbers_do_not_run_together():

@@ -39,16 +39,6 @@ def by_definition(model: NearestPart, X: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("angle", ["true", "printed"])
-def test_scores_and_labels_are_one_rule(angle: AngleKind) -> None:
-    model = make_model(angle)
-    X = np.random.default_rng(0).normal(size=(500, 3))
-    scores = by_definition(model, X)
-    np.testing.assert_allclose(model.score(X).scores, scores, atol=1e-12)
-    np.testing.assert_array_equal(model.labels(X), first_smallest_of_rows(scores))
-    assert set(model.labels(X)) == {0, 1}
-
-
-@pytest.mark.parametrize("angle", ["true", "printed"])
 @pytest.mark.parametrize("extreme", [0.0, 1e160, 1e-160])
 def test_rows_out_of_the_kernels_range_follow_the_definition(angle: AngleKind, extreme: float) -> None:
     # Features standardized by a tiny or huge deviation leave the range of squares though every number is finite.

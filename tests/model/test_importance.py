@@ -77,14 +77,6 @@ def test_importances_add_up_to_the_mean_size_of_all_contributions(fitted):
     assert {f"x{place}": value for place, value in enumerate(np.mean(sizes, axis=0))} == pytest.approx(found)
 
 
-def test_importances_of_the_fit_are_nearly_those_of_its_rows(fitted):
-    classifier, X, _ = fitted
-    found = classifier.importances(X)
-    own = dict(zip(classifier.contract_.names, classifier.feature_importances_, strict=True))
-    # Out-of-fold scores decide between the classes there.
-    assert own == pytest.approx(found, rel=0.25, abs=0.02)
-
-
 def test_importances_do_not_depend_on_block_or_batch(fitted, monkeypatch):
     classifier, X, _ = fitted
     found = classifier.importances(X)
@@ -135,35 +127,12 @@ def test_importances_are_by_column_of_the_table(frame, of_frame):
     assert list(of_frame.importances(frame[0]))[2:] == ["noise"]
 
 
-def test_importances_do_not_depend_on_the_order_of_columns_or_on_names_of_classes(frame, of_frame):
-    table, y = frame
-    turned = MedoidClassifier(method=SMALL, random_state=0).fit(table[table.columns[::-1]], y)
-    np.testing.assert_allclose(turned.feature_importances_[::-1], of_frame.feature_importances_, rtol=1e-9)
-    renamed = MedoidClassifier(method=SMALL, random_state=0).fit(table, np.where(y == "yes", 7, 3))
-    np.testing.assert_array_equal(renamed.feature_importances_, of_frame.feature_importances_)
-
-
 def test_importances_are_saved(frame, of_frame, tmp_path):
     path = of_frame.save(tmp_path / "m.qmedoid")
     saved = qmedoid.load(path)
     np.testing.assert_array_equal(saved.feature_importances_, of_frame.feature_importances_[1:])
     assert saved.importances(frame[0]) == pytest.approx(of_frame.importances(frame[0]))
     json.dumps(saved.importances(frame[0]))
-    card = qmedoid.model.storage.card.model_card(saved.model, raw_rows=True)
-    assert "## Importance of the columns" in card
-    assert card.index("| town |") < card.index("## Left out")
-
-
-def test_importances_of_numbers_are_by_column():
-    X, y = rows_of(2)
-    X[:, 2] = np.nan
-    X[::7, 4] = np.nan
-    with pytest.warns(qmedoid.exceptions.QMedoidWarning, match="left out"):
-        fitted = EvidenceClassifier(n_medoids=12, random_state=0).fit(X, y)
-    assert fitted.feature_importances_.shape == (6,)
-    assert fitted.feature_importances_[2] == 0.0
-    assert (np.delete(fitted.feature_importances_, 2) > 0).all()
-    np.testing.assert_array_equal(fitted.model_.importances, np.delete(fitted.feature_importances_, 2))
 
 
 def test_importances_are_of_a_bounded_sample(monkeypatch):

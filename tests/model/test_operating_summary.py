@@ -16,7 +16,6 @@ from qmedoid.model.operating_point import (
     Counts,
     OperatingSummary,
     probability,
-    rule_in_words,
 )
 
 counts = st.builds(Counts, *[st.integers(0, 400)] * 4).filter(lambda drawn: sum(drawn) > 0)
@@ -110,12 +109,6 @@ def test_extreme_log_odds_have_a_probability():
     assert probability(-1000.0) == 0.0
     assert probability(1000.0) == 1.0
     assert probability(0.0) == 0.5
-
-
-def test_every_rule_has_words():
-    words = {rule_in_words(OperatingSummary(rule, 0.25, 0.0)) for rule in RULES}
-    assert len(words) == len(RULES)
-    assert "the best macro-f1 on the rows it was chosen on" in words
 
 
 def test_shares_of_nothing_are_not_known():

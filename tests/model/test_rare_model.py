@@ -109,14 +109,6 @@ def test_the_circuit_is_fed_features_of_the_model(model, records):
     np.testing.assert_array_equal(model.score(X, channels=True).features, model.features(X)[:, model.circuit_features])
 
 
-def test_prototypes_are_training_rows(model, records):
-    X, codes = records
-    np.testing.assert_array_equal(codes[model.medoid_rows], model.medoid_classes)
-    scaled = model.geometry.scaling.apply(X)[model.medoid_rows]
-    np.testing.assert_array_equal(scaled, np.concatenate([model.geometry.rare, model.geometry.common]))
-    assert len(set(model.medoid_rows.tolist())) == len(model.medoid_rows)
-
-
 def test_rare_rows_it_has_not_seen_are_ranked_high(model):
     rng = np.random.default_rng(9)
     X = rng.standard_t(3, size=(300, 4)) * [1.0, 10.0, 0.1, 5.0]
@@ -168,15 +160,6 @@ def test_what_is_measured_does_not_depend_on_the_results(model, records):
     assert exact.pairs == drawn.pairs
     # Every feature is made of measured distances.
     assert (np.ptp(features, axis=0) > 0).any(axis=0).all()
-
-
-def test_logits_by_shots_come_nearer_as_these_grow(model, records):
-    X, rng = records[0][::20], np.random.default_rng(0)
-    exact, errors = logits_of(model, X), []
-    for shots in (256, 2**20):
-        drawn = model.measured_features(X, lambda a, b, n=shots: compact_swap_test(a, b, shots=n, rng=rng))
-        errors.append(np.sqrt(np.mean((model.logit(drawn) - exact) ** 2)))
-    assert errors[1] < errors[0] / 2 < exact.std() / 4
 
 
 def test_few_prototypes_and_constant_columns_are_measured_alike():

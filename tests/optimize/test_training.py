@@ -40,12 +40,6 @@ def test_average_is_over_the_last_share_of_the_steps(minimize, average, last):
     assert (found[2], len(found[1])) == ("steps", 40)
 
 
-@BOTH
-def test_last_keeps_the_last(minimize):
-    found, path = followed(minimize, Stopping(40, average=0.0))
-    np.testing.assert_array_equal(found[0], path[-1])
-
-
 def best_by_running_mean(losses):
     smooth = [losses[0]]
     for loss in losses[1:]:
@@ -71,13 +65,6 @@ def test_training_that_only_gets_worse_keeps_its_start():
     for stop_at in (1, 5):
         found, _ = followed(minimize_adam, Stopping(100), objective=Scripted(losses), stop_at=stop_at)
         np.testing.assert_array_equal(found[0], START)
-
-
-@BOTH
-def test_training_stopped_while_it_averages_keeps_the_average_so_far(minimize):
-    found, path = followed(minimize, Stopping(40, average=0.5), stop_at=30)
-    assert found[2] == "stopped"
-    np.testing.assert_allclose(found[0], path[20:30].mean(axis=0), rtol=1e-12)
 
 
 def test_patience_before_the_average_begins_keeps_the_best():

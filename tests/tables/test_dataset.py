@@ -44,27 +44,26 @@ def test_cells_of_a_part_order_and_group_its_rows_as_if_it_were_a_table(values, 
         row_order(part.cells, codes, is_level=is_level), row_order(fresh, codes, is_level=is_level)
     )
     assert part.rows.tolist() == rows.tolist()
-    assert part.places(part.rows).tolist() == list(range(len(rows)))
 
 
-@pytest.mark.parametrize(("valid", "test"), [(0.0, 0.25), (0.2, 0.2), (0.0, 0.6)])
-def test_split_keeps_groups_and_about_the_shares(valid, test):
+@pytest.mark.parametrize("test", [0.25, 0.6])
+def test_split_keeps_groups_and_about_the_shares(test):
     groups = np.random.default_rng(0).integers(0, 150, 600)
     data = made({"x": np.random.default_rng(1).normal(size=600)}, groups % 3 == 0, groups=groups)
-    parts = [np.array([], dtype=int) if part is None else part.rows for part in data.split(valid, test, 0)]
+    parts = [part.rows for part in data.split(test, 0)]
     assert sorted(np.concatenate(parts)) == list(range(600))
-    for part, share in zip(parts, (1 - valid - test, valid, test), strict=True):
+    for part, share in zip(parts, (1 - test, test), strict=True):
         assert abs(len(part) / 600 - share) < 0.03
         assert all(set(groups[part]).isdisjoint(groups[other]) for other in parts if other is not part)
 
 
 def test_split_leaves_a_class_of_one_group_in_training_and_something_to_train_on():
     data = small()
-    train, _, test = replace(data, groups=data.target.codes).split(0.0, 0.9, 0)
+    train, test = replace(data, groups=data.target.codes).split(0.9, 0)
     assert test is None
     assert len(train.rows) == 60
-    with pytest.raises(ParameterError, match="take 1 of the rows: nothing is left to train on"):
-        data.split(0.5, 0.5, 0)
+    with pytest.raises(ParameterError, match="takes 1 of the rows: nothing is left to train on"):
+        data.split(1.0, 0)
 
 
 def test_target_of_a_part_has_its_classes():

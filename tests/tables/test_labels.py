@@ -1,4 +1,4 @@
-"""Labels as class codes, however a file spells them."""
+"""Labels as class codes, however a file spells them; which class is looked for; and targets that are odd."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables.targets import MISSING, UNKNOWN, class_labels, label_codes, rest_label
+from qmedoid.model.operating_point import Counts
+from qmedoid.tables.targets import (
+    MISSING,
+    UNKNOWN,
+    choose_positive,
+    class_labels,
+    label_codes,
+    meant_positive,
+    rest_label,
+    seldom_note,
+    target_notes,
+)
 
 texts = st.text(st.characters(codec="utf-8"), max_size=6)
 labels = st.one_of(
@@ -99,3 +110,87 @@ def test_targets_that_are_labels_pass():
 def test_targets_that_are_not_are_refused(values):
     with pytest.raises(DataError, match=r"The target 'y'|A target of type list"):
         class_labels(pa.chunked_array([values]), "y")
+
+
+PAIRS = [
+    ("yes", "no"), ("Yes", "NO "), ("true", "false"), (True, False), (1, 0), ("1", "0"), (1.0, 0.0), (1, -1),
+    ("Y", "N"), ("T", "F"), ("+", "-"), ("positive", "negative"), ("fraud", "legit"), ("Fraud", "Not Fraud"),
+    ("fraud", "non-fraud"), ("bad", "good"), ("sick", "healthy"), ("churned", "retained"), ("churn", "no churn"),
+    ("default", "paid"), ("unpaid", "paid"), ("abnormal", "normal"), ("spam", "ham"), ("malignant", "benign"),
+    ("hypothyroid", "negative"), ("died", "survived"), ("fail", "pass"), ("Charged Off", "Fully Paid"),
+    ("recurrence-events", "no-recurrence-events"),
+]  # fmt: skip
+NO_MEANING = [("a", "b"), (1, 2), ("<=50K", ">50K"), ("left", "right"), ("M", "F"), ("g", "h"), ("fraud", "spam"),
+              ("good", "normal"), ("3", "7"), ("", "x")]  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("counts", [(30, 70), (70, 30), (50, 50)])
+def test_words_with_a_meaning_come_first(pair, counts):
+    positive, other = pair
+    for labels, place in (((positive, other), 0), ((other, positive), 1)):
+        assert meant_positive(labels) == place
+        chosen, note, is_plain = choose_positive(labels, counts, "alert rate")
+        assert chosen == place
+        assert repr(positive) in note.partition(":")[0]
+        # Frequencies that speak against the words are told.
+        assert ("although" in note) == (counts[place] > counts[1 - place])
+        if counts[place] > counts[1 - place] or place == 0:
+            assert not is_plain
+
+
+@pytest.mark.parametrize("labels", NO_MEANING)
+def test_else_it_is_the_rarer_class(labels):
+    assert meant_positive(labels) is None
+    assert choose_positive(labels, (3, 7), "cost")[0] == 0
+    assert choose_positive(labels, (7, 3), "cost")[0] == 1
+    place, note, _ = choose_positive(labels, (5, 5), "cost")
+    assert place == 1
+    assert "equally frequent" in note
+
+
+@given(st.text(), st.text(), st.integers(1, 99))
+def test_order_of_the_labels_does_not_matter(first, second, count):
+    if first == second or count == 50:
+        return
+    one = choose_positive((first, second), (count, 100 - count), "cost")
+    other = choose_positive((second, first), (100 - count, count), "cost")
+    assert one[0] == 1 - other[0]
+    assert one[1] == other[1]
+
+
+def messages(labels, counts):
+    return [message for _, message in target_notes(labels, counts)]
+
+
+@pytest.mark.parametrize(("n", "each"), [(21, 100), (74, 600), (11, 5), (20, 9)])
+def test_many_numbers_are_a_quantity(n, each):
+    (note,) = messages(list(range(18, 18 + n)), [each] * n)
+    assert f"{n} different numbers" in note
+    assert "ranges" in note
+    assert messages([f"city {k}" for k in range(n)], [each] * n) == []
+
+
+def test_classes_of_one_row_are_named():
+    (note,) = messages(["a", "b", "c"], [5, 1, 7])
+    assert "'b' has one row only" in note
+    (note,) = messages([f"c{k}" for k in range(9)] + ["z"], [1] * 9 + [50])
+    assert note.startswith("9 classes ('c0'")
+    assert "4 more" in note
+
+
+@pytest.mark.parametrize("labels", [("No", "no"), ("no", "no "), ("New York", "new  york"), ("A", "b", "a")])
+def test_classes_that_differ_by_case_or_blanks_only_are_told(labels):
+    (note,) = messages(labels, [9] * len(labels))
+    assert "differ by case or blanks only" in note
+    assert repr(labels[0]) in note
+
+
+def test_rare_class_that_is_hardly_ever_called():
+    note = seldom_note(("legit", "fraud"), Counts(tp=1, fp=0, fn=56, tn=3798))
+    assert "57 of 3,855 rows are 'fraud', and the model predicts 'fraud' for 1 row:" in note
+    assert "--alert-rate 0.015, --min-recall or --cost (in Python operating_point={'alert_rate': 0.015})" in note
+    # The same rows with the classes in the other order.
+    assert seldom_note(("fraud", "legit"), Counts(tp=3798, fp=56, fn=0, tn=1)) == note
+    assert seldom_note(("legit", "fraud"), Counts(tp=30, fp=0, fn=27, tn=3798)) is None
+    assert seldom_note(("a", "b"), Counts(tp=50, fp=1, fn=2, tn=50)) is None

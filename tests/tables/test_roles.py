@@ -7,8 +7,9 @@ import pytest
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
+from qmedoid.tables.dataset import check_roles, in_roles, read_roles_file
 from qmedoid.tables.kinds import infer_alike, infer_columns
-from qmedoid.tables.roles import ROLES, check_roles, in_roles, read_roles_file
+from qmedoid.tables.roles import ROLES
 from qmedoid.tables.source import open_table
 
 ZIPS = [2139, 10115, 2139, 75001] * 6

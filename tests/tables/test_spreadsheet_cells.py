@@ -17,9 +17,9 @@ from qmedoid.tables import cells
 from qmedoid.tables.dataset import Dataset, DatasetSettings
 from qmedoid.tables.dates import find_dates
 from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.numbers import find_spelling
 from qmedoid.tables.source import open_table
 from qmedoid.tables.targets import label_codes
+from qmedoid.tables.text_kinds import find_spelling
 
 SIGNS = st.sampled_from(
     [("", "."), ("", ","), (",", "."), (".", ","), (" ", ","), ("\u00a0", "."), ("'", "."), ("\u202f", ",")]

@@ -4,6 +4,7 @@ import base64
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -93,7 +94,7 @@ def export(
     """
     from qmedoid.quantum import circuit_of_record, drawing, export_circuit, qasm_text, qpy_bytes
     from qmedoid.tables.results import ScoreSettings
-    from qmedoid.tables.scoring import TableReading, read_through
+    from qmedoid.tables.scoring import read_row
 
     if (table is None) != (row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
@@ -103,11 +104,8 @@ def export(
     if table is None or row is None:
         circuit = export_circuit(loaded.model, **asked)
     else:
-
-        def look(opened: TableReading) -> Any:
-            return circuit_of_record(loaded.model, opened.row(row), opened.issues, row=row, **asked)
-
-        circuit, _ = read_through(loaded.model, table, ScoreSettings(**vars(reading)), look, all_columns=True)
+        look = partial(circuit_of_record, loaded.model, row=row, **asked)
+        _, circuit, _ = read_row(loaded.model, table, ScoreSettings(**vars(reading)), row, look)
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:

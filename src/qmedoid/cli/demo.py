@@ -50,7 +50,7 @@ def run(
     fit = FitOptions(table=str(files["table"]), target=entry(NAME).target, seed=seed)
     with open_table(fit.table, delimiter=fit.delimiter, decimal=fit.decimal) as source:
         data = read_dataset(fit, source)
-    train, _, test = data.split(0.0, float(fit.test), fit.seed)
+    train, test = data.split(float(fit.test), fit.seed)
     assert test is not None
     fit_began = time.perf_counter()
     _, model = fit_dataset(fit, make_classifier(fit), train)

@@ -17,8 +17,8 @@ from qmedoid.tables.difference import BrokenContractError
 from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading
 
-# Values, and columns that moved a record, that are printed.
-_VALUES, _NAMED = 20, 3
+# Values that are printed.
+_VALUES = 20
 
 
 @command("qmedoid diff patients.qmedoid patients-2.qmedoid new.csv", most_used=("exit_code", "json"))
@@ -35,7 +35,7 @@ def run(
 ) -> int:
     """Show what changed from one model to another.
 
-    With a table, also how many of its records the two models decide otherwise, and which columns are the reason.
+    With a table, also how many of its records the two models decide otherwise, and where probabilities changed most.
     """
     if table == "-":
         raise ParameterError("The table is read by both models, and a pipe can be read once: give it as a file.")
@@ -138,15 +138,13 @@ def _decision_lines(found: Mapping[str, Any], table: str) -> Iterator[Any]:
     flows = [(printable(one["old"]), printable(one["new"]), f"{one['rows']:,}") for one in found["flows"]]
     yield grid(("old", "new", "records"), flows, left=(0, 1))
     if found["largest"]:
-        yield "The largest changes of probability, and the columns and terms that moved it most:"
-        yield grid(("row", "old", "new", "probability", "moved by"), map(_record, found["largest"]), left=(1, 2, 4))
+        yield "The largest changes of probability; 'qmedoid explain' with either model says what they come from:"
+        yield grid(("row", "old", "new", "probability"), map(_record, found["largest"]), left=(1, 2))
 
 
 def _record(one: Mapping[str, Any]) -> tuple[str, ...]:
     chances = "" if one["probabilities"] is None else " → ".join(f"{value:.3f}" for value in one["probabilities"])
-    parts = sorted([*(one["columns"] or ()), *(one["terms"] or ())], key=lambda part: -abs(part["change"]))
-    moved = ", ".join(f"{printable(part['name'])} {part['change']:+.3g}" for part in parts[:_NAMED] if part["change"])
-    return f"{one['row']}", printable(one["old"]), printable(one["new"]), chances, moved
+    return f"{one['row']}", printable(one["old"]), printable(one["new"]), chances
 
 
 def _names(names: Any) -> str:

@@ -34,7 +34,7 @@ from qmedoid.model.storage.model_file import load_file
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.results import ScoreSettings
-from qmedoid.tables.scoring import TableReading, read_through
+from qmedoid.tables.scoring import TableReading, read_row, read_through
 
 # Groups, and columns of a group, that are named.
 _GROUPS, _COLUMNS = 8, 4
@@ -81,13 +81,9 @@ def run(
     _check_output(svg, PICTURE_TITLE)
     loaded = load_file(model)
     settings = ScoreSettings(**vars(reading))
-
-    def look(reading: TableReading) -> tuple[pa.Table, dict[str, Any]]:
-        record = reading.row(row)
-        return record, {"row": row, **explain_record(loaded.model, record, reading.issues)}
-
-    (record, report), opened = read_through(loaded.model, table, settings, look, all_columns=True)
-    difference = opened.difference.deviations()
+    look = partial(explain_record, loaded.model)
+    record, found, difference = read_row(loaded.model, table, settings, row, look)
+    report = {"row": row, **found}
     if known is not None:
         # In the table of the record it would find itself.
         skip = row if table != "-" and Path(known).resolve() == Path(table).resolve() else None

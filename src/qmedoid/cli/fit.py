@@ -39,7 +39,6 @@ from qmedoid.cli.options import (
 )
 from qmedoid.cli.outcome import tell_fit
 from qmedoid.cli.output import Said, note, progress_bar
-from qmedoid.estimators.time_limit import TimeLimit, time_limit
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import check_target
@@ -51,6 +50,7 @@ from qmedoid.tables.dataset import Dataset, Folds, check_group_type, check_names
 from qmedoid.tables.source import TableSource, open_table
 
 if TYPE_CHECKING:
+    from qmedoid.estimators.recipes import TimeLimit
     from qmedoid.large.fit import InPasses
 
 SMALL_TEXT = 2**22
@@ -58,7 +58,7 @@ SMALL_TEXT = 2**22
 # Notes about files that are shown one by one.
 _MOST_NOTES = 10
 _CHANGES_NO_MODEL = ("output", "report", "json", "memory", "resume", "dask", "table")
-Passes = Callable[[Any, TimeLimit], "InPasses"]
+Passes = Callable[[Any, "TimeLimit"], "InPasses"]
 """Fits a classifier in passes."""
 
 
@@ -145,6 +145,8 @@ def run(options: FitOptions) -> None:
     """
     if options.time_limit is not None and not 0 < options.time_limit < math.inf:
         raise ParameterError(f"--time-limit must be a number of seconds above 0. Got {options.time_limit:g} instead.")
+    from qmedoid.estimators.recipes import time_limit
+
     keep_pandas_away()
     began, output = time.perf_counter(), options.output or default_output(options.table)
     with time_limit(options.time_limit or math.inf) as limit:
@@ -166,7 +168,7 @@ def _split(options: FitOptions, data: Dataset, test: float | str) -> tuple[Datas
 
     What is wrong with any of them shows before the fit.
     """
-    train, _, held_out = data.split(0.0, 0.0 if isinstance(test, str) else test, options.seed)
+    train, held_out = data.split(0.0 if isinstance(test, str) else test, options.seed)
     for one in train.notes:
         note(one)
     if isinstance(test, str):
@@ -182,7 +184,7 @@ def _fit_whole(
     classifier: Any,
     options: FitOptions,
     output: Path,
-    limit: TimeLimit,
+    limit: "TimeLimit",
     began: float,
     train: Dataset,
     held_out: Dataset | None,
@@ -218,7 +220,7 @@ def _fit_whole(
 
 
 def _fit_in_passes(
-    passes: Passes, classifier: Any, options: FitOptions, output: Path, limit: TimeLimit, began: float
+    passes: Passes, classifier: Any, options: FitOptions, output: Path, limit: "TimeLimit", began: float
 ) -> None:
     """Fit a table in passes."""
     classifier.set_params(positive=options.positive)
@@ -231,12 +233,14 @@ def _fit_in_passes(
     tell_fit(model, options, output, limit, found.notes, seconds=seconds, held_out=held_out, passes=found)
 
 
-def _seconds(began: float, limit: TimeLimit) -> float:
+def _seconds(began: float, limit: "TimeLimit") -> float:
     """Seconds so far, with a warning where a time limit was too short."""
-    seconds = round(time.perf_counter() - began, 1)
-    if limit.is_up:
-        warn(f"The fit took {seconds:g} s, and --time-limit is {limit.seconds:g}: what it needs at least takes longer.")
-    return seconds
+    seconds = time.perf_counter() - began
+    if seconds > limit.seconds:
+        warn(
+            f"The fit took {seconds:.1f} s, and --time-limit is {limit.seconds:g}: what it needs at least takes longer."
+        )
+    return round(seconds, 1)
 
 
 def _saved(model: Model, metrics: dict[str, Any], options: FitOptions, output: Path) -> Model:
@@ -321,7 +325,7 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
             note(f"{len(counted.notes) - _MOST_NOTES:,} more such notes about the files are left out.")
         given = {name: value for name, value in vars(options).items() if name not in _CHANGES_NO_MODEL}
 
-        def fit(classifier: Any, limit: TimeLimit) -> "InPasses":
+        def fit(classifier: Any, limit: "TimeLimit") -> "InPasses":
             def fit_sample(sampled: Dataset) -> tuple[Any, list[str]]:
                 # The fit of the sample is kept as well where passes are.
                 key = f"fit-{dataset_digest(sampled, __version__, sorted(given.items()))}"
@@ -384,5 +388,5 @@ def _notes_of_fit(fitted: Any) -> list[str]:
     """The notes of a fitted classifier, but for those on columns that were left out."""
     from qmedoid.estimators.raw_tables import left_out_note
 
-    left_out = {left_out_note(name, why) for name, why in fitted.contract_.left_out.items()}
+    left_out = {left_out_note(name, why) for name, why in fitted.model_.contract.left_out.items()}
     return [one for one in fitted.notes_ if one not in left_out]

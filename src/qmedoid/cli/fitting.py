@@ -12,24 +12,24 @@ import pyarrow as pa
 
 from qmedoid.cli.options import PointOptions, TableOptions
 from qmedoid.cli.output import note, progress_bar
-from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.model.model import Decisions, Model
 from qmedoid.spelling import number_of
-from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds
+from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds, check_roles, read_roles_file
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.documents import EvaluationDict
 from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.kinds import with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import ROLES, Role, check_missing, check_roles, read_roles_file
+from qmedoid.tables.roles import ROLES, Role, check_missing
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import ComparedFold, Comparison
+    from qmedoid.estimators.recipes import TimeLimit
 
 # Options that change no model.
 _OF_THE_CALL = ("output", "report", "json", "compare", "cv", "time_limit", "resume", "dask", *ROLES)
@@ -204,7 +204,7 @@ def evaluated_fold(
     held_out: Dataset,
     decided: Decisions,
     options: "FitOptions",
-    limit: TimeLimit,
+    limit: "TimeLimit",
 ) -> tuple["ComparedFold", list[str]]:
     """Outcomes on held-out rows of our model and, if asked for, of the baselines; and sentences on those that lack.
 
@@ -224,7 +224,7 @@ def evaluated_fold(
 
 
 def cross_validate(
-    train: Dataset, folds: Folds, options: "FitOptions", limit: TimeLimit
+    train: Dataset, folds: Folds, options: "FitOptions", limit: "TimeLimit"
 ) -> tuple["Comparison | None", list[list[int]] | None, list[str]]:
     """Fit and evaluate every fold for which there is time; the notes of its fits were given for that of all rows.
 

@@ -10,10 +10,9 @@ from qmedoid.arrays import Codes
 from qmedoid.cli.documents import FitDict, TimeLimitDict
 from qmedoid.cli.output import grid, note, print_json, show
 from qmedoid.cli.report import report_fit
-from qmedoid.estimators.time_limit import TimeLimit
 from qmedoid.exceptions import some_of
 from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
-from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, count_text, figure_text, percent_text
+from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, figure_text, percent_text
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import OperatingSummary, curve_rows, cut_in_words
 from qmedoid.report.verdict import alert_ceiling, verdict
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import Comparison
     from qmedoid.estimators.documents import ComparedMethodDict
+    from qmedoid.estimators.recipes import TimeLimit
     from qmedoid.large.fit import InPasses
 
 # Classes whose figures are shown one by one.
@@ -66,7 +66,7 @@ def tell_fit(
     model: Model,
     options: "FitOptions",
     output: Path,
-    limit: TimeLimit,
+    limit: "TimeLimit",
     notes: list[str],
     *,
     seconds: float,
@@ -150,7 +150,7 @@ def tell_fit(
     print("\n".join(map(printable, _next_commands(options, output))))
 
 
-def _limit_dict(limit: TimeLimit, model: Model) -> TimeLimitDict | None:
+def _limit_dict(limit: "TimeLimit", model: Model) -> TimeLimitDict | None:
     """What came of a time limit, fit for JSON; None without one."""
     if math.isinf(limit.seconds):
         return None
@@ -270,7 +270,7 @@ def report_cells(report: Mapping[str, Any], areas: Areas | None = None) -> Cells
     """The figures of a report of `qmedoid.tables.evaluating`, with the intervals that are known, by their keys."""
     confusion, is_two = report["confusion"], "recall" in report
     hits = sum(row[code] for code, row in enumerate(confusion))
-    cells = {"rows": count_text(report["rows"]), "accuracy": _cell(share_interval(hits, report["rows"]))}
+    cells = {"rows": f"{report['rows']:,}", "accuracy": _cell(share_interval(hits, report["rows"]))}
     if is_two:
         (_, false), (missed, found) = confusion
         cells |= _share_cells(found, false, missed, report["rows"])
@@ -308,7 +308,7 @@ def _out_of_fold_cells(model: Model, operating: OperatingSummary) -> Cells:
     assert operating.counts is not None
     (tp, fp, fn, tn), per_row = operating.counts, operating.draws_per_row
     n_rows = operating.n_rows
-    cells = {"rows": count_text(n_rows), "accuracy": _cell(share_interval(per_row * (tp + tn), per_row * n_rows))}
+    cells = {"rows": f"{n_rows:,}", "accuracy": _cell(share_interval(per_row * (tp + tn), per_row * n_rows))}
     cells |= _share_cells(tp, fp, fn, n_rows, per_row)
     curve = None if model.training is None else model.training.curve
     if curve is not None:
@@ -327,8 +327,8 @@ def print_classes(report: Mapping[str, Any]) -> None:
         return
     names = ["class", "rows", "recall", "precision", *(f"→ {printable(label)}" for label in report["classes"])]
     rows = [
-        [printable(label), count_text(one["rows"]), figure_text(one["recall"]), figure_text(one["precision"])]
-        + [count_text(count) for count in counts]
+        [printable(label), f"{one['rows']:,}", figure_text(one["recall"]), figure_text(one["precision"])]
+        + [f"{count:,}" for count in counts]
         for (label, one), counts in zip(report["classes"].items(), report["confusion"], strict=True)
     ]
     show("By class (→: what its rows are called):", grid(names, rows))

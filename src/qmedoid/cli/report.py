@@ -26,10 +26,9 @@ from qmedoid.cli.options import (
 )
 from qmedoid.cli.output import note, print_json, reading_bar
 from qmedoid.exceptions import ParameterError
-from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import load_file
-from qmedoid.report.documents import ReportBaselinesDict, ReportDict
-from qmedoid.report.reading import MOST_SAMPLED, Looked, look_at_data, look_at_file
+from qmedoid.report.documents import ReportDict
+from qmedoid.report.reading import look_at_data, look_at_file
 from qmedoid.report.summary import Report, ReportSettings, check_output, summarize, write_report
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
@@ -38,13 +37,10 @@ if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import Comparison
 
-# Rows of a table that baselines are fitted to at most.
-_COMPARED_ROWS = 100_000
-
 
 @command(
     "qmedoid report patients.qmedoid new.csv -o report.html",
-    most_used=("output", "target", "cost", "baselines", "rows", "live", "json"),
+    most_used=("output", "target", "cost", "rows", "live", "json"),
 )
 def run(
     model: ModelPath,
@@ -62,9 +58,6 @@ def run(
     cost: Annotated[
         Number, option(POINT, "RATIO", "What a missed positive costs, in false alerts: shows costs too.")
     ] = None,
-    baselines: Annotated[
-        bool, flag(RESULTS, "Fit plain baselines to folds of the table, and compare.", "--baselines")
-    ] = False,
     ignore: Annotated[Names, option(RESULTS, "CODE", "Code of a check to leave out, such as QM104 (repeatable).")] = (
         None
     ),
@@ -81,27 +74,21 @@ def run(
     keep_pandas_away()
     if cost is not None and not 0 < cost < float("inf"):
         raise ParameterError(f"--cost must be a number above 0. Got {cost:g} instead.")
-    if table is None and baselines:
-        raise ParameterError("--baselines needs a table with classes: qmedoid report MODEL TABLE --baselines …")
     settings = ReportSettings(cost=cost, rows=rows, live=live, all_rows=all_rows, ignore=tuple(listed(ignore)))
     output = output or (None if json else Path(model).with_suffix(".html"))
     if output is not None:
         check_output(output)
-    loaded, looked, compared = load_file(model), None, None
+    loaded, looked = load_file(model), None
     if table is not None:
         with reading_bar("looking") as progress:
-            most = _COMPARED_ROWS if baselines else MOST_SAMPLED
-            looked = look_at_file(
-                loaded.model, table, target=target, on_progress=progress, most=most, **asdict(reading)
-            )
-        compared = _baselines(loaded.model, looked) if baselines else None
+            looked = look_at_file(loaded.model, table, target=target, on_progress=progress, **asdict(reading))
     names = {
         "model": Path(model).name,
         "sha256": loaded.sha256,
         "command": shlex.join(["qmedoid", *sys.argv[1:]]),
         "table": None if table is None else Path(table).name,
     }
-    summary = summarize(loaded.model, looked, names=names, settings=settings, baselines=compared)
+    summary = summarize(loaded.model, looked, names=names, settings=settings)
     written = None if output is None else write_report(summary, output)
     if json:
         # Of the live model only whether it is in the page.
@@ -128,18 +115,6 @@ def _tell(written: Report) -> None:
         for one in found if status == "problem" else ():
             print(f"{one['code']} {printable(one['title'])}: {printable(one['why'])}")
     print(f"report of {' and '.join(counts)} written to {printable(written.path)} ({written.bytes:,} bytes).")
-
-
-def _baselines(model: Model, looked: Looked) -> ReportBaselinesDict:
-    """Plain baselines that are fitted to the table."""
-    if not (looked.codes >= 0).any():
-        raise ParameterError("--baselines needs a table with classes: this one has none that the model knows.")
-    from qmedoid.estimators.comparison import baselines_beside
-
-    found, notes = baselines_beside(model, looked.sample, looked.rows)
-    for one in notes:
-        note(one)
-    return found
 
 
 def report_fit(options: "FitOptions", model: Path, held_out: Any, comparison: "Comparison | None") -> Report:

@@ -298,7 +298,7 @@ class ProbabilisticClassifier(FittedClassifier):
         Rows of one group count as one draw, and each as much as its weight. Probabilities are for classes that are more
         frequent by `class_weights` than the rows are.
         """
-        rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
+        rows = np.zeros(0, dtype=np.intp) if held_out is None else np.flatnonzero(held_out.fold >= 0)
         scores = np.zeros((0, len(data.classes))) if held_out is None else held_out.scores[rows]
         together = part_of(data.groups, rows) if len(rows) else None
         weights, codes = None if data.weights is None else data.weights[rows], data.codes[rows]

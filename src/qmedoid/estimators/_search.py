@@ -12,7 +12,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.inputs import check_size, column_label, given_weights
 from qmedoid.estimators.parameters import CV, FLAG, NONE, PAIR, SEED, SHARE, Constraint, choice, class_weights, whole
-from qmedoid.estimators.time_limit import FitReport
+from qmedoid.estimators.recipes import FitReport
 from qmedoid.exceptions import ConstantColumnWarning, DataError, InterruptedWarning, warn
 from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
 from qmedoid.geometry.groups import (
@@ -29,7 +29,6 @@ from qmedoid.kernels.backend import compiled
 from qmedoid.methods.nearest.fit import Selected, select_models
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.nearest.problem import (
-    SELECTIONS,
     Fold,
     IncrementalObjective,
     NearestSettings,
@@ -68,7 +67,6 @@ SEARCH_CONSTRAINTS: Mapping[str, Constraint] = {
     "n_medoids": whole(1),
     "max_medoid_rows": whole(1),
     "n_models": whole(1),
-    "selection": choice(SELECTIONS),
     "cv": CV,
     "refit": FLAG,
     "random_state": SEED,
@@ -194,7 +192,6 @@ def search_models(
         search_alpha=float(estimator.search_alpha),
         alphas=alphas if estimator.use_angular else (1.0,),
         n_models=estimator.n_models,
-        selection=estimator.selection,
     )
     train, folds = _training_data(estimator, data, validation, settings, rng)
     groups = make_groups(estimator, train.X, train.codes, data.names, quiet=data.is_checked)

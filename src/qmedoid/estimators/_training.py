@@ -11,7 +11,7 @@ from sklearn.callback import CallbackContext
 
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators.folds import TrainingTable
-from qmedoid.estimators.time_limit import time_is_up
+from qmedoid.estimators.recipes import time_is_up
 from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.methods.variational.model import PRECISIONS
@@ -147,8 +147,7 @@ def grid_candidates(
     """Every point of the grid, and the circuit and training that it describes; one point where there is no grid."""
     grid = estimator.grid or {}
     points = tuple(dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
-    parameters = estimator.get_params(deep=False)
-    return points, tuple(_candidate(parameters | point) for point in points)
+    return points, tuple(_candidate(estimator.get_params(deep=False) | point) for point in points)
 
 
 def _candidate(parameters: Mapping[str, Any]) -> CircuitSettings:

@@ -1,4 +1,4 @@
-"""A classifier and plain baselines on the same rows: ``qmedoid.compare``, baselines of a report, paired differences."""
+"""A classifier and plain baselines on the same rows: ``qmedoid.compare``, paired differences."""
 
 import math
 import time
@@ -22,19 +22,12 @@ from qmedoid.estimators.documents import ComparedMethodDict, ComparisonDict, Los
 from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.raw_tables import dataset_of, held_out_rows
 from qmedoid.exceptions import DataError, MissingExtraError, ParameterError, some_of, warn
-from qmedoid.geometry.row_groups import group_folds, group_sums, numbered, row_groups
+from qmedoid.geometry.row_groups import group_sums, numbered, row_groups
 from qmedoid.metrics.classification import evaluate, mean_and_error, pr_auc, roc_auc
 from qmedoid.model.contract import Column
-from qmedoid.model.model import Model
 from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
-from qmedoid.report.reading import Sample
 from qmedoid.tables import cells
-from qmedoid.tables.encode import row_hashes
 
-N_FOLDS = 5
-"""Folds of the table of a report, in which baselines are fitted and evaluated."""
-LEAST_NEW = 30
-"""Rows of a report that our model was not fitted on, without which nothing is compared."""
 OURS = "qmedoid"
 TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "macro_f1": "macro-F1"}
 FIGURES = ("log_loss", "roc_auc", "pr_auc", "macro_f1", "fit_seconds")
@@ -347,66 +340,6 @@ def run_baselines(
         except Exception as error:  # whatever a library raises is no reason to lose our own fit
             notes.append(f"{name} is not compared: it failed with {type(error).__name__}: {error}")
     return outcomes, notes
-
-
-def baselines_beside(model: Model, sample: Sample, n_rows: int) -> tuple[ReportBaselinesDict, list[str]]:
-    """The baselines part of a report on a table of `n_rows`, and sentences on baselines that lack.
-
-    Baselines are fitted to four fifths of the rows of a sample and evaluated on those of the others that our model was
-    not fitted on, in turn.
-    """
-    labeled = np.flatnonzero(sample.codes >= 0)
-    table, codes = sample.table.take(pa.array(labeled)), sample.codes[labeled]
-    if len(codes) < 2 * N_FOLDS or len(np.unique(codes)) < 2:
-        raise DataError(
-            f"Baselines need at least {2 * N_FOLDS} rows with classes, of two classes or more. Got {len(codes):,} rows."
-        )
-    is_known, is_new = _new_rows(model, table, codes)
-    ours = model.decision.probabilities(model.decide([column[labeled] for column in sample.encoded]).scores)
-    columns = [model.contract.columns[place] for place in model.layout.used]
-    equal = row_groups(cells.cell_ranks(table, [one for one in columns if one.name in table.column_names])[0], codes)
-    groups = np.arange(len(codes)) if equal is None else equal
-    fold, made, notes = group_folds(groups, codes, N_FOLDS, np.random.default_rng(0)), list[ComparedFold](), list[str]()
-    for number in range(N_FOLDS):
-        fit, judged = np.flatnonzero(fold != number), np.flatnonzero((fold == number) & is_new)
-        if len(judged) and len(np.unique(codes[fit])) == len(model.decision.classes):
-            fit_rows, others = table.take(pa.array(fit)), table.take(pa.array(judged))
-            found, lacking = run_baselines(columns, fit_rows, others, codes[fit], 0)
-            notes = notes if made else lacking
-            made.append(({OURS: (ours[judged], 0.0), **found}, codes[judged], groups[judged]))
-    if not made:
-        raise DataError("No fold of the table has rows of every class: baselines cannot be fitted to it.")
-    comparison = compared(made)
-    drawn = "" if len(sample.codes) == n_rows else f" of a random sample of {len(sample.codes):,} of {n_rows:,} rows"
-    about = (
-        f"Each baseline is fitted to four fifths of the rows{drawn} and evaluated on the others, in turn, with the "
-        f"settings of its library. Our model was fitted on none of the {comparison.n_rows:,} rows of this comparison."
-    )
-    if not is_known:
-        about = about[: about.index("Our model")] + (
-            "Whether our model was fitted on these rows is not known, as it keeps no hashes of them: if so, its "
-            "figures are too good."
-        )
-    return comparison_table(comparison, about), notes
-
-
-def _new_rows(model: Model, table: pa.Table, codes: Codes) -> tuple[bool, Flags]:
-    """Whether it is known which rows our model was not fitted on, and these, shape (n,); refused if they are few."""
-    hashes, is_new = row_hashes(model, table), np.ones(len(codes), dtype=np.bool_)
-    if hashes is None or model.seen is None:
-        return False, is_new
-    is_new = ~np.isin(hashes, model.seen.hashes)
-    if model.seen.is_sample:
-        # Of hashes beyond the last that was kept nothing is known: where the others were seen, so were these.
-        beyond = hashes > model.seen.hashes[-1]
-        is_new &= ~(beyond & bool((~is_new[~beyond]).any()))
-    if not is_new.all() and (is_new.sum() < LEAST_NEW or len(np.unique(codes[is_new])) < 2):
-        raise DataError(
-            f"Our model was fitted on {int((~is_new).sum()):,} of {len(codes):,} rows, and would look better than it "
-            f"is: baselines need {LEAST_NEW} other rows, of two classes or more. Give a table of new rows, or compare "
-            "while fitting: qmedoid fit --compare."
-        )
-    return True, is_new
 
 
 def comparison_table(found: Comparison, about: str) -> ReportBaselinesDict:

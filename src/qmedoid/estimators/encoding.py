@@ -51,12 +51,38 @@ class Category(NamedTuple):
     order: Codes
     max_levels: int
 
+    @classmethod
+    def of(cls, given: pa.Array, max_one_hot: int, max_levels: int) -> "Category":
+        """The cells of a column."""
+        counts = cells.texts(given).drop_null().value_counts()
+        names = np.array(counts.field("values").to_pylist(), dtype=object)
+        n_rows, n_kept = counts.field("counts").to_numpy(), max_levels
+        if len(names) <= max_one_hot:
+            n_kept = max(max_levels, max_one_hot)
+        frequent = np.argsort(-n_rows, kind="stable")[:n_kept]
+        order = frequent[np.argsort(names[frequent])]
+        levels = tuple(names[order].tolist())
+        return cls(levels, cells.level_codes(given, levels)[0], n_rows, order, max_levels)
+
     def part(self, rows: Codes) -> "Category":
         """Some of the rows, with the levels that are kept of all."""
         places, n_kept = self.places[rows], len(self.levels)
         return self._replace(
             places=places, counts=np.bincount(places, minlength=n_kept)[:n_kept], order=np.arange(n_kept)
         )
+
+    def others(self, groups: Codes) -> tuple[Codes, Flags]:
+        """Rows of its level outside of a row's group, and whether the level would be kept if there were only those."""
+        places, n_kept, n_levels = self.places, len(self.levels), len(self.counts)
+        others = np.bincount(places)[places] - _counts_of_pairs(places, groups)
+        known = (others > 0) & (places <= n_kept)
+        if n_levels > self.max_levels:
+            ranks = np.sort(np.arange(n_levels) - self.counts * n_levels)
+            of_level = np.flatnonzero(places < n_kept)
+            lowered = self.order[places[of_level]] - others[of_level] * n_levels
+            # The level itself, with all its rows, is one of those that stand before it.
+            known[of_level] &= np.searchsorted(ranks, lowered) - 1 < self.max_levels
+        return others, known
 
 
 def target_statistics(
@@ -92,7 +118,7 @@ def target_statistics(
     values[values[:, -1] == 0.0] = new_level
     # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
     values[-1] = new_level
-    others, known = _others(category, groups)
+    others, known = category.others(groups)
     known &= np.bincount(places)[places] > _counts_of_pairs(places, folds)
     own[~known] = mean
     described = classes[1:] if n_classes == 2 else classes
@@ -183,21 +209,6 @@ def spread_folds(places: Codes, codes: Codes, groups: Codes, rng: np.random.Gene
     return folds[of_row]
 
 
-def _others(category: Category, groups: Codes) -> tuple[Codes, Flags]:
-    """Rows of its level outside of a row's group, and whether the level would be kept if there were only those."""
-    places, n_kept = category.places, len(category.levels)
-    others = np.bincount(places)[places] - _counts_of_pairs(places, groups)
-    known = (others > 0) & (places <= n_kept)
-    if len(category.counts) > category.max_levels:
-        n_levels = len(category.counts)
-        ranks = np.sort(np.arange(n_levels) - category.counts * n_levels)
-        of_level = np.flatnonzero(places < n_kept)
-        lowered = category.order[places[of_level]] - others[of_level] * n_levels
-        # The level itself, with all its rows, is one of those that stand before it.
-        known[of_level] &= np.searchsorted(ranks, lowered) - 1 < category.max_levels
-    return others, known
-
-
 def _counts_of_pairs(places: Codes, others: Codes) -> Codes:
     """For each row the number of rows that have the same in both."""
     _, of_row, counts = np.unique(places * (others.max() + 1) + others, return_inverse=True, return_counts=True)
@@ -271,8 +282,8 @@ def fit_encodings(
             encodings.append(plain[place])
             n_outputs += 1 + draft.missing
             continue
-        given = cells.one_chunk(table.column(draft.name)).take(pa.array(rows))
-        category = _category(given, max_one_hot, max_levels) if draft.kind == "category" else None
+        given = table.column(draft.name).take(pa.array(rows))
+        category = Category.of(given, max_one_hot, max_levels) if draft.kind == "category" else None
         own = None
         encoding: Encoding
         if category is not None and len(category.counts) > max_one_hot:
@@ -342,16 +353,6 @@ def _fit_plain_numbers(
         filled = np.where(absent, [encoding.fill for encoding in fitted], values) if absent.any() else values
         blocks.append((block, missing, filled, absent.astype(np.float64)))
     return encodings, blocks
-
-
-def _category(given: pa.Array, max_one_hot: int, max_levels: int) -> Category:
-    counts = cells.texts(given).drop_null().value_counts()
-    names = np.array(counts.field("values").to_pylist(), dtype=object)
-    n_rows = counts.field("counts").to_numpy()
-    frequent = np.argsort(-n_rows, kind="stable")[: max(max_levels, max_one_hot if len(names) <= max_one_hot else 0)]
-    order = frequent[np.argsort(names[frequent])]
-    levels = tuple(names[order].tolist())
-    return Category(levels, cells.level_codes(given, levels)[0], n_rows, order, max_levels)
 
 
 def one_hot(levels: tuple[str, ...], missing: bool) -> Levels:

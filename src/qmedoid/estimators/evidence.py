@@ -7,8 +7,7 @@ import numpy as np
 
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import AUTO, Constraint, class_weights, whole
-from qmedoid.estimators.recipes import MethodClassifier
-from qmedoid.estimators.time_limit import Progress, is_time_for
+from qmedoid.estimators.recipes import MethodClassifier, Progress, is_time_for
 from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -138,4 +137,5 @@ class EvidenceClassifier(MethodClassifier):
         self.regularization_, self.path_ = fitted.regularization, fitted.path
         # Rows are left out one by one: one fold stands for all of them.
         folds, notes = [np.arange(len(data.codes))], () if fitted.note is None else (fitted.note,)
-        return FittedParts.of_one(fitted.model, Scored(fitted.out_of_fold), folds, notes=notes)
+        biases, out_of_fold = np.zeros(fitted.out_of_fold.shape[1]), Scored(fitted.out_of_fold)
+        return FittedParts((fitted.model,), np.ones(1), biases, out_of_fold, folds, notes=notes)

@@ -1,6 +1,6 @@
 """The rows of a fit, and folds and samples of them, also where some classes are tiny."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -66,6 +66,13 @@ class TrainingTable:
         part = replace(self, X=self.X[rows], codes=self.codes[rows], groups=groups, fold_rows=of_part)
         weights = None if self.weights is None else self.weights[rows] / self.weights[rows].mean()
         return replace(part, row_numbers=None, n_given=None, weights=weights, cells=None)
+
+    def in_own_order(self, rows: Codes) -> Codes:
+        """Some of the rows in the order that they have where they are all."""
+        weights = None if self.weights is None else self.weights[rows]
+        cells, is_level = (self.X, None) if self.cells is None else self.cells
+        groups = part_of(self.groups, rows)
+        return rows[row_order(ranks(cells[rows]), self.codes[rows], groups, weights, is_level=is_level)]
 
     def as_given(self, model: Kind) -> Kind:
         """A model of these rows, or a part of one, with the row numbers of the table that was given."""
@@ -169,7 +176,18 @@ def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None, row_num
         (_row_numbers(train, len(X), number), _row_numbers(val, len(X), number))
         for number, (train, val) in enumerate(found)
     ]
-    _warn_shared(splits, groups)
+    for number, (train, val) in enumerate(splits):
+        # Rows that it trains on judge it, or rows of a group that has some on both sides.
+        shared = np.intersect1d(train, val)
+        cut = len(shared) if groups is None else int(np.isin(groups[val], groups[train]).sum())
+        if cut:
+            of_group = "rows that belong to the same group as " if len(shared) < cut else ""
+            equal = ", or are equal to them" if len(shared) < cut else ""
+            warn(
+                f"Split {number} of 'cv' trains on {of_group}{cut} of its {len(val)} validation rows{equal}: what is "
+                "chosen by such rows looks better than it is."
+            )
+            break
     return splits
 
 
@@ -181,21 +199,6 @@ def splits_of_part(cv: Any, rows: Codes, n_rows: int) -> Any:
     place[rows] = np.arange(len(rows))
     numbered = [[place[_row_numbers(part, n_rows, number)] for part in split] for number, split in enumerate(cv)]
     return [(train[train >= 0], val[val >= 0]) for train, val in numbered]
-
-
-def _warn_shared(splits: Sequence[Split], groups: Codes | None) -> None:
-    """Warn of the first split that judges rows it trains on, or rows of a group that has some on both sides."""
-    for number, (train, val) in enumerate(splits):
-        shared = np.intersect1d(train, val)
-        cut = len(shared) if groups is None else int(np.isin(groups[val], groups[train]).sum())
-        if cut:
-            of_group = "rows that belong to the same group as " if len(shared) < cut else ""
-            equal = ", or are equal to them" if len(shared) < cut else ""
-            warn(
-                f"Split {number} of 'cv' trains on {of_group}{cut} of its {len(val)} validation rows{equal}: what is "
-                "chosen by such rows looks better than it is."
-            )
-            return
 
 
 def _row_numbers(rows: Any, n_rows: int, number: int) -> Codes:
@@ -238,14 +241,6 @@ def ordered_table(
         weights=None if factors is None else factors[order],
         cells=None if cells is None else (places[order], [False] * places.shape[1]),
     )  # fmt: skip
-
-
-def in_own_order(data: TrainingTable, rows: Codes) -> Codes:
-    """Some of the rows in the order that they have where they are all."""
-    weights = None if data.weights is None else data.weights[rows]
-    cells, is_level = (data.X, None) if data.cells is None else data.cells
-    groups = part_of(data.groups, rows)
-    return rows[row_order(ranks(cells[rows]), data.codes[rows], groups, weights, is_level=is_level)]
 
 
 def validation_order(X: Array, codes: Codes) -> Codes:

@@ -13,13 +13,7 @@ from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import ProbabilisticClassifier, plain_parameters
 from qmedoid.estimators.inputs import check_target, one_blas_thread
 from qmedoid.estimators.nearest import NearestMedoidClassifier
-from qmedoid.estimators.raw_tables import (
-    dataset_of,
-    encoded_rows,
-    held_out_rows,
-    read_rows,
-    read_table,
-)
+from qmedoid.estimators.raw_tables import encoded_rows, read_rows, read_table
 from qmedoid.estimators.recipes import RECIPES, Recipe, fit_model, recipe_class, recipe_of
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
@@ -311,8 +305,7 @@ class MedoidClassifier(ProbabilisticClassifier):
             raise ParameterError("memory= is for Dask collections: a table in memory is fitted as it is.")
         if (X_val is None) != (y_val is None) and not isinstance(X_val, Dataset):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
-        data = dataset_of(self, X, y, groups, sample_weight)
-        rows = read_rows(self, data, None if X_val is None else held_out_rows(self, X_val, y_val))
+        rows = read_rows(self, X, y, X_val, y_val, groups, sample_weight)
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
         recipe, fits, scores = fit_model(self, rows.data, rows.splits, context)
         best = fits[0]
@@ -367,7 +360,7 @@ class MedoidClassifier(ProbabilisticClassifier):
     @property
     def encoded_names_(self) -> list[str]:
         """Names of the numbers."""
-        return self.model_.contract.encoded_names(self.model_.encodings)
+        return list(self.model_.layout.names)
 
     @property
     def medoid_records_(self) -> list[dict[str, Any]]:

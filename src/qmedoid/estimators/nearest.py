@@ -23,8 +23,7 @@ from qmedoid.estimators.inputs import (
     weighted_rows,
 )
 from qmedoid.estimators.number_columns import fit_numbers, read_numbers
-from qmedoid.estimators.recipes import Recipe
-from qmedoid.estimators.time_limit import FitReport
+from qmedoid.estimators.recipes import FitReport, Recipe
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
 from qmedoid.geometry.groups import FeatureKind, Groups
@@ -32,7 +31,6 @@ from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.nearest.fit import Selected
 from qmedoid.methods.nearest.part import NearestPart
-from qmedoid.methods.nearest.problem import Selection
 from qmedoid.methods.part import CLOSED_FORM, Calibration, FittedParts, Scored
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
@@ -83,9 +81,6 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         Maximum number of rows of a class, drawn at random, that are searched for its medoid.
     n_models : int, default=2
         Number of models, the best over k, that are kept.
-    selection : {"best", "one_se"}, default="best"
-        ``"best"`` keeps the configurations and the α of the best held-out macro-F1; ``"one_se"`` takes the one with the
-        fewest columns, and the α nearest to `search_alpha`, within one standard error of the best.
     cv : int, splitter or iterable, default=5
         Folds on which configurations and α are chosen. Ignored when `fit` is given validation rows.
     refit : bool, default=True
@@ -113,8 +108,6 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         Every configuration that was scored, and the best of each k with its validation macro-F1.
     alpha_sweep_ : Sweep
         Validation macro-F1 of `model_` along α.
-    one_se_ : Best or None
-        The best held-out macro-F1 and its standard error; None unless ``selection="one_se"`` chose.
     feature_importances_ : ndarray of shape (M,)
         Mean absolute contribution of each column to the margin, in units of the score.
 
@@ -158,7 +151,6 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         n_medoids: int = 1,
         max_medoid_rows: int = 1000,
         n_models: int = 2,
-        selection: Selection = "best",
         cv: Any = 5,
         refit: bool = True,
         random_state: Any = None,
@@ -179,7 +171,6 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         self.n_medoids = n_medoids
         self.max_medoid_rows = max_medoid_rows
         self.n_models = n_models
-        self.selection = selection
         self.cv = cv
         self.refit = refit
         self.random_state = random_state
@@ -263,7 +254,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
                 channels.distance[rows], channels.angle[rows] = chosen.out_of_fold
                 found = Scored(part.fuse(channels), found.nearest, *channels)
             details = data.as_given(part), chosen, data.X[part.medoid_rows]
-            fits.append(FittedParts.of_one(part, found, folds, details=details))
+            fits.append(FittedParts((part,), np.ones(1), np.zeros(part.n_classes), found, folds, details=details))
         return fits
 
     def keep(self, model: Model, fits: Sequence[FittedParts]) -> None:
@@ -271,7 +262,7 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         super().keep(model, fits)
         self.candidates_: list[tuple[NearestPart, Selected]] = [fit.details[:2] for fit in fits]
         chosen, self.medoids_ = fits[0].details[1:]
-        self.alpha_sweep_, self.one_se_ = chosen.sweep, chosen.best
+        self.alpha_sweep_ = chosen.sweep
         part = self._part
         self.alpha_, self.class_multipliers_, self.configuration_ = part.alpha, part.multipliers, part.configuration
         self.medoid_indices_ = part.medoid_rows

@@ -10,14 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from sklearn.callback import CallbackContext
 
-# Weight of the past in the loss that is shown: batch losses jump.
-_SMOOTHING = 0.8
-
 Key = tuple[int, ...]
 
 
 class TrainingProgress:
-    """A scikit-learn callback that shows how far a fit is: a bar, the step, the smoothed loss and the time left.
+    """A scikit-learn callback that shows how far a fit is: a bar, the step, the loss of its batch and the time left.
 
     ``VariationalClassifier().set_callbacks(TrainingProgress()).fit(X, y)``
 
@@ -85,17 +82,14 @@ class TrainingProgress:
             own, above = display.of_task.get(key), display.of_task.get(key[:-1])
             if own is not None and len(key) > 1:
                 display.remove_task(display.of_task.pop(key))
-                display.losses.pop(key, None)
             elif own is not None:
                 # A fit that settled early did fewer parts than there might have been.
                 display.update(own, total=1, completed=1)
             if above is not None:
                 display.advance(above)
             if above is not None and metadata is not None and "loss" in metadata:
-                loss = float(metadata["loss"])
-                smoothed = _SMOOTHING * display.losses.get(key[:-1], loss) + (1.0 - _SMOOTHING) * loss
-                display.losses[key[:-1]] = smoothed
-                display.update(above, detail=f"step {metadata['step']} of {metadata['steps']}, loss {smoothed:.4f}")
+                detail = f"step {metadata['step']} of {metadata['steps']}, loss {metadata['loss']:.4f}"
+                display.update(above, detail=detail)
 
     def teardown(self, estimator: Any, context: CallbackContext) -> None:  # noqa: ARG002
         """End the display, however the fit ended."""
@@ -116,7 +110,6 @@ class _Bars(Progress):
             console=console, redirect_stdout=False,
         )  # fmt: skip
         self.of_task = dict[Key, TaskID]()
-        self.losses = dict[Key, float]()
 
 
 # Displays live here and not on the callback, which travels to worker processes.

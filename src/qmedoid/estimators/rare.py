@@ -8,8 +8,7 @@ import numpy as np
 
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import FLAG, Constraint, class_weights, whole
-from qmedoid.estimators.recipes import MethodClassifier
-from qmedoid.estimators.time_limit import Progress, part_in_time
+from qmedoid.estimators.recipes import MethodClassifier, Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.methods.calibration import CalibrationKind, fit_sum
@@ -157,7 +156,7 @@ class RareEventClassifier(MethodClassifier):
         """The prototypes, with trees of comparisons if these make the rows likelier."""
         folds = [np.flatnonzero(fitted.fold == number) for number in range(fitted.fold.max() + 1)]
         out_of_fold = Scored(fitted.out_of_fold, features=fitted.circuit_features)
-        alone = FittedParts.of_one(fitted.model, out_of_fold, folds, rare_class=fitted.model.rare_class)
+        alone = FittedParts((fitted.model,), np.ones(1), np.zeros(2), out_of_fold, folds, fitted.model.rare_class)
         # Without folds there is nothing to weigh by.
         if not self.comparisons or not fitted.fold.any():
             return alone

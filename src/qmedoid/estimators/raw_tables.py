@@ -38,13 +38,14 @@ from qmedoid.model.model import Model
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.operating_point import asked_rule
 from qmedoid.model.training_summary import HeldOutCurve
+from qmedoid.schema import renumbered
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, plain_records
-from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.dataset import Dataset, DatasetSettings, check_roles
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
 from qmedoid.tables.kinds import IDENTIFIERS
-from qmedoid.tables.roles import check_missing, check_roles
+from qmedoid.tables.roles import check_missing
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
 if TYPE_CHECKING:
@@ -183,12 +184,14 @@ class RawRows(NamedTuple):
         fitted, data, given = fit.fitted, self.data, self.given
         part = medoid_part(fitted.parts)
         assert part is not None, "a recipe fits medoids"
+        assert data.row_numbers is not None, "rows of a table have numbers"
         known = given.table.select([column.name for column in self.contract.columns])
-        medoids = part.rows.numbers if data.row_numbers is None else data.row_numbers[part.rows.numbers]
+        medoids = data.row_numbers[part.rows.numbers]
+        order = np.argsort(given.rows, kind="stable")
         model = Model(
             contract=self.contract, encodings=self.encodings, decision=decision, parts=fitted.parts,
             weights=fitted.weights, biases=fitted.biases, calibration=fit.calibration, refinement=fit.refinement,
-            records=tuple(plain_records(known, given.places(medoids))),
+            records=tuple(plain_records(known, order[np.searchsorted(given.rows[order], medoids)])),
             novelty=fit_novelty(self.matrix, self.encodings, part, None if data.totals is None else data.weights),
             training=training_summary(given.table, self.contract, self.encodings, curve),
             **about,
@@ -200,11 +203,15 @@ class RawRows(NamedTuple):
             expected = decision.operating
             if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
                 _note(self.notes, seldom_note(list(decision.classes), expected.counts))
-        return data.as_given(replace(model, seen=remember_rows(model, self.tables)))
+        return renumbered(replace(model, seen=remember_rows(model, self.tables)), data.row_numbers)
 
 
-def read_rows(owner: "MedoidClassifier", given: Dataset, validation: tuple[pa.Table, Target] | None) -> RawRows:
+def read_rows(
+    owner: "MedoidClassifier", X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, sample_weight: Any
+) -> RawRows:
     """Choose the classes, find contract and encodings by the parameters of a classifier, and encode the rows."""
+    given = dataset_of(owner, X, y, groups, sample_weight)
+    validation = None if X_val is None else held_out_rows(owner, X_val, y_val)
     if validation is not None and (given.weights is not None or owner.class_weight is not None):
         raise ParameterError(
             "Weights of rows and classes do not go with X_val: leave it out, and cross-validation evaluates "
@@ -292,7 +299,6 @@ def _fit_columns(
     """
     rng = np.random.default_rng(check_random_state(owner.random_state).randint(2**31, size=4))
     kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
-    kinds.check_any()
     left_out = {name: left_out_note(name, why) for name, why in kinds.left_out.items()}
     notes += [*kinds.notes.values(), *(one.message(name) for name, one in kinds.sentinels.items())]
     notes += left_out.values()

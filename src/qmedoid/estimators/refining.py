@@ -57,6 +57,44 @@ class Refiner:
     data: TrainingTable
     entropy: list[int]
 
+    @classmethod
+    def of(
+        cls,
+        owner: "MedoidClassifier",
+        context: CallbackContext,
+        recipe: Recipe,
+        policy: str | float,
+        data: TrainingTable,
+        splits: Splits | None,
+    ) -> "Refiner":
+        """As the parameters of a `MedoidClassifier` say; they are checked before any work."""
+        given = owner.variational
+        settings = VariationalClassifier(**recipe.circuit_defaults) if given is None else clone(given)
+        allowed.check_parameters(type(settings).__name__, settings.get_params(deep=False), settings._constraints)
+        # The circuit chooses among its candidates by the metric of the classifier.
+        point = owner.operating_point
+        settings.set_params(operating_point=point if isinstance(point, str | float | int) else None)
+        if splits is not None:
+            settings.set_params(cv=splits)
+        seed = owner.random_state if settings.random_state is None else settings.random_state
+        entropy = [int(value) for value in check_random_state(seed).randint(2**31, size=4)]
+        n_classes = len(data.classes)
+        few: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
+        inputs, n_own = recipe.circuit_inputs(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
+        residual = recipe.corrects_scores if owner.residual == "auto" else bool(owner.residual)
+        if policy != "never":
+            between_two = inputs.decides_between_two(n_classes)
+            if between_two and settings.class_weight is not None:
+                raise ParameterError(
+                    "A circuit between a record's two nearest classes has no weights of classes: pass "
+                    "class_weight=None to its VariationalClassifier, or deltas='pairs'."
+                )
+            for circuit in grid_candidates(settings)[1]:
+                circuit.network(inputs.n_features(n_classes, n_own), 2 if between_two else n_classes)
+            if settings.checkpoint is not None:
+                CheckpointFolder(Path(settings.checkpoint))
+        return cls(owner, context, settings, policy, inputs, residual, data, entropy)
+
     def fit(self, fit: Fit) -> Fit:
         """The fit with a circuit."""
         codes, classes, fitted = self.data.codes, self.data.classes, fit.fitted
@@ -100,43 +138,6 @@ class Refiner:
         if choice is not None and fit.held_out is not None:
             held_out = refined_held_out(fit.held_out, scores, refinement, choice[2], rows)
         return fit._replace(refinement=refinement, circuit=circuit, held_out=held_out)
-
-
-def make_refiner(
-    owner: "MedoidClassifier",
-    context: CallbackContext,
-    recipe: Recipe,
-    policy: str | float,
-    data: TrainingTable,
-    splits: Splits | None,
-) -> Refiner:
-    """As the parameters of a `MedoidClassifier` say; they are checked before any work."""
-    given = owner.variational
-    settings = VariationalClassifier(**recipe.circuit_defaults) if given is None else clone(given)
-    allowed.check_parameters(type(settings).__name__, settings.get_params(deep=False), settings._constraints)
-    # The circuit chooses among its candidates by the metric of the classifier.
-    point = owner.operating_point
-    settings.set_params(operating_point=point if isinstance(point, str | float | int) else None)
-    if splits is not None:
-        settings.set_params(cv=splits)
-    seed = owner.random_state if settings.random_state is None else settings.random_state
-    entropy = [int(value) for value in check_random_state(seed).randint(2**31, size=4)]
-    n_classes = len(data.classes)
-    few: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
-    inputs, n_own = recipe.circuit_inputs(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
-    residual = recipe.corrects_scores if owner.residual == "auto" else bool(owner.residual)
-    if policy != "never":
-        between_two = inputs.decides_between_two(n_classes)
-        if between_two and settings.class_weight is not None:
-            raise ParameterError(
-                "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
-                "its VariationalClassifier, or deltas='pairs'."
-            )
-        for circuit in grid_candidates(settings)[1]:
-            circuit.network(inputs.n_features(n_classes, n_own), 2 if between_two else n_classes)
-        if settings.checkpoint is not None:
-            CheckpointFolder(Path(settings.checkpoint))
-    return Refiner(owner, context, settings, policy, inputs, residual, data, entropy)
 
 
 def training_data(

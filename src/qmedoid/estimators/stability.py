@@ -178,7 +178,7 @@ def stability(
         "never_flipped": float(np.mean(known == 0)) if len(known) else None,
         "rows_without_votes": int((votes.sum(axis=1) == 0).sum()),
         "by_margin": None if margins is None else rates_by_margin(margins, rates),
-        "least_stable": _least_stable(subject, votes, rates, decided, classes, margins),
+        "least_stable": subject.least_stable(votes, rates, decided, classes, margins),
     }
     of_groups = _group_stability(found)
     missing = {
@@ -277,6 +277,31 @@ class _Subject:
         several = (set(group) for group in part.facts["groups"] if 1 < len(set(group)) < len(places))
         return frozenset(frozenset(places[column] for column in group) for group in several)
 
+    def least_stable(
+        self,
+        votes: npt.NDArray[np.int64],
+        rates: Array,
+        decided: Codes,
+        classes: Sequence[Any],
+        margins: Array | None,
+    ) -> list[Any]:
+        """The rows of the highest flip rates; of equal ones those of more votes, then of smaller margins."""
+        n_votes, near = votes.sum(axis=1), np.zeros(len(rates)) if margins is None else margins
+        order = np.lexsort((near, -n_votes, -np.nan_to_num(rates)))[:LISTED_ROWS]
+        others = np.where(np.arange(votes.shape[1]) == decided[:, None], -1, votes).argmax(axis=1)
+        return [
+            {
+                "row": int(self.rows[row]),
+                "label": self.labels[row : row + 1].tolist()[0],
+                "decided": classes[decided[row]],
+                "otherwise": classes[others[row]],
+                "flip_rate": float(rates[row]),
+                "n_votes": int(n_votes[row]),
+                "margin": None if margins is None else float(margins[row]),
+            }
+            for row in order[np.nan_to_num(rates[order]) > 0].tolist()
+        ]
+
 
 def _codes(fitted: Any, X: Any, full: Any = None) -> Codes:
     """Decisions about rows as codes among the classes of the fit of all rows."""
@@ -306,29 +331,3 @@ def _group_stability(found: Sequence[Groups | None]) -> GroupStabilityDict | Non
         "kept": float(np.mean([group in others for group in full for others in refits])),
         "agreement": float(np.mean([group_agreement(full, others) for others in refits])),
     }
-
-
-def _least_stable(
-    subject: _Subject,
-    votes: npt.NDArray[np.int64],
-    rates: Array,
-    decided: Codes,
-    classes: Sequence[Any],
-    margins: Array | None,
-) -> list[Any]:
-    """The rows of the highest flip rates; of equal ones those of more votes, then of smaller margins."""
-    n_votes, near = votes.sum(axis=1), np.zeros(len(rates)) if margins is None else margins
-    order = np.lexsort((near, -n_votes, -np.nan_to_num(rates)))[:LISTED_ROWS]
-    others = np.where(np.arange(votes.shape[1]) == decided[:, None], -1, votes).argmax(axis=1)
-    return [
-        {
-            "row": int(subject.rows[row]),
-            "label": subject.labels[row : row + 1].tolist()[0],
-            "decided": classes[decided[row]],
-            "otherwise": classes[others[row]],
-            "flip_rate": float(rates[row]),
-            "n_votes": int(n_votes[row]),
-            "margin": None if margins is None else float(margins[row]),
-        }
-        for row in order[np.nan_to_num(rates[order]) > 0].tolist()
-    ]

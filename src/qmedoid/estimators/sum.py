@@ -11,7 +11,7 @@ from qmedoid.arrays import Array
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.parameters import FLAG, Constraint
-from qmedoid.estimators.time_limit import Progress, is_time_for, part_in_time
+from qmedoid.estimators.recipes import Progress, is_time_for, part_in_time
 from qmedoid.geometry.groups import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.calibration import CalibrationKind, fit_sum

@@ -292,7 +292,7 @@ class VariationalClassifier(ProbabilisticClassifier):
 
 def _figures(decision: Decision, found: OutOfFold, codes: Codes) -> dict[str, Any]:
     """Metrics of the out-of-fold rows as they are decided, fit for JSON (algorithm 19)."""
-    rows = found.judged
+    rows = np.flatnonzero(found.fold >= 0)
     counts = None if decision.operating is None else decision.operating.counts
     if counts is not None:
         confusion = np.array([[counts.tn, counts.fp], [counts.fn, counts.tp]], dtype=np.float64)

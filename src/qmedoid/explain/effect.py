@@ -196,11 +196,11 @@ def column_values(batch: pa.RecordBatch | pa.Table, column: Column, encoding: En
     """The cells of a column: numbers, microseconds of dates, or places of levels; NaN where one is missing."""
     given = batch.column(column.name) if column.name in batch.schema.names else pa.nulls(len(batch))
     if isinstance(encoding, Levels):
-        codes, _ = cells.codes_as(given, column, encoding.levels)
+        codes, _ = cells.level_codes(given, encoding.levels, column)
         n_levels = len(encoding.levels)
         # A level that the model does not know comes behind all others.
         return np.where(codes == n_levels, np.nan, np.minimum(codes, n_levels)).astype(np.float64)
-    values = cells.read_as(given, column).values
+    values = cells.read(given, column).values
     if column.kind == "date":
         return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64))
     with np.errstate(invalid="ignore"):

@@ -14,14 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import DataError, ModelError
 from qmedoid.explain.documents import ContributingRowDict, ContributionDict
 from qmedoid.explain.flips import sizes
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.methods.part import CLOSED_FORM, refuse_overflow
 from qmedoid.model.contract import Dates, Levels
-from qmedoid.model.importance import check_explained
+from qmedoid.model.importance import NO_MEDOIDS
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
 from qmedoid.tables.arrow import plain_records
@@ -85,10 +85,10 @@ def explain(model: Model, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, 
 
     With a `pair` of class codes the first is explained against the second, whichever won: the margin may be below 0.
     """
-    check_explained(model)
     decided = model.decide(columns)
     found = replace(model, backends=CLOSED_FORM).score(columns, channels=True)
-    assert found.nearest is not None, "there are medoids"
+    if found.nearest is None:
+        raise ModelError(NO_MEDOIDS)
     scores, winner = decided.scores[0], int(decided.codes[0])
     winner, other = pair or (winner, int(model.decision.runners_up(decided.scores, decided.codes)[0]))
     calibration, refinement = model.calibration, model.refinement

@@ -16,7 +16,7 @@ from qmedoid.explain.flips import nearest_flips
 from qmedoid.explain.sentences import in_words, term_text
 from qmedoid.markup import charts
 from qmedoid.markup.page import picture_file, render
-from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text, percent_text
+from qmedoid.metrics.texts import cell_text, chance_texts, class_name, column_text, effect_text
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import probability
 from qmedoid.spelling import did_you_mean
@@ -189,10 +189,10 @@ class Explanation(Mapping[str, Any]):
         """A page that stands alone, without scripts: sentences, picture, columns, groups, rows, medoids and flips."""
         made = self.to_dict()
         title = f"{PAGE_TITLE} {class_name(made['prediction'], made['target'])}"
-        return _page(made, "explanation.html", title, is_open=True)
+        return _page(made, "base.html", title, is_open=True)
 
     def _repr_html_(self) -> str:
-        return _page(self.to_dict(), "notebook/explanation.html", self.sentences[0], is_open=False)
+        return _page(self.to_dict(), "notebook/view.html", self.sentences[0], is_open=False)
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
@@ -252,17 +252,17 @@ def _picture(made: Made) -> Markup:
     against = f", not {cell_text(made['against'])[:10]}" if len(chances) > 2 else ""
     toward = cell_text(made["toward"])[:10] if against else class_name(made["toward"], made["target"])[:20]
     above = f"probability of {toward}{against}"
-    marks = [(math.log(one / (1.0 - one)) + moved, f"{percent_text(one)}") for one in _PROBABILITIES]
+    marks = [(math.log(one / (1.0 - one)) + moved, chance_texts(one)[0]) for one in _PROBABILITIES]
     if is_pair:
         ends = [0.0, margin, *(end for _, *both, _ in drawn for end in both)]
         near = 0.1 * (max(ends) - min(ends))
-        marks = sorted([one for one in marks if abs(one[0]) > near] + [(0.0, percent_text(made["threshold"]))])
+        marks = sorted([one for one in marks if abs(one[0]) > near] + [(0.0, chance_texts(made["threshold"])[0])])
     held = min(max(margin - moved, -50.0), 50.0)
     total = "this record", margin, chance_texts(1.0 / (1.0 + math.exp(-held)))[0]
     return charts.waterfall(about, said, drawn, total, unit, above, marks)
 
 
-def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
+def _page(made: Made, base: str, title: str, *, is_open: bool) -> str:
     """A page that loads nothing and runs nothing, or a view within a notebook, whose tables are folded."""
     medoids, record = made["medoids"], made["record"]
     groups = []
@@ -272,7 +272,8 @@ def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
         groups.append((f"{names}: {one['name']}" if "name" in one else names,))
     rows = [(str(one["training_row"]), cell_text(one["class"])) for one in made["rows"] or ()]
     return render(
-        template,
+        "decision.html",
+        base=base,
         title=title,
         is_open=is_open,
         drawing=_picture(made),
@@ -282,7 +283,7 @@ def _page(made: Made, template: str, title: str, *, is_open: bool) -> str:
         has_odds=made.get("probabilities") is not None,
         margin=signed(float(f"{made['margin']:.{DIGITS}f}"), DIGITS),
         flips=[
-            (one["text"], cell_text(one["prediction"]), one["probability"] and percent_text(one["probability"]))
+            (one["text"], cell_text(one["prediction"]), one["probability"] and chance_texts(one["probability"])[0])
             for one in made["flips"]
         ],
         classes=[cell_text(one["class"]) for one in medoids],

@@ -39,7 +39,8 @@ def known_values(model: Model, encoded: int) -> Array | None:
     limited = int(np.searchsorted(novelty.limited, encoded))
     values = [np.array([novelty.lowest[limited], novelty.highest[limited]])]
     if encoded in novelty.binned:
-        values.append(novelty.bin_edges(int(np.searchsorted(novelty.binned, encoded))))
+        binned = int(np.searchsorted(novelty.binned, encoded))
+        values.append(novelty.edges[novelty.offsets[binned] : novelty.offsets[binned + 1]])
     held = np.clip(np.concatenate(values), novelty.lowest[limited], novelty.highest[limited])
     return np.asarray(np.unique(held))
 
@@ -53,12 +54,11 @@ def sizes(model: Model, encoded: int, start: float | None, values: Array) -> Arr
     if encoded not in novelty.binned:
         return np.minimum(_in_widths(known, start, values), 1.0)
     place = int(np.searchsorted(novelty.binned, encoded))
-    edges = np.unique(np.concatenate([known[:1], novelty.bin_edges(place), known[-1:]]))
     counts = novelty.counts[novelty.offsets[place] + place : novelty.offsets[place + 1] + place + 1]
     shares = np.concatenate([[0.0], np.cumsum(counts) / max(int(counts.sum()), 1)])
     # The first edge may be the smallest value itself: its bin below is empty then.
-    heights = shares if len(edges) == len(shares) else shares[-len(edges) :]
-    between = np.abs(np.interp(values, edges, heights) - np.interp(start, edges, heights))
+    heights = shares if len(known) == len(shares) else shares[-len(known) :]
+    between = np.abs(np.interp(values, known, heights) - np.interp(start, known, heights))
     # Within one bin, and beyond the outer values, the distance breaks ties, however far a cell lies outside.
     away = _in_widths(known, start, values)
     return np.asarray(between + 1e-6 * away / (1.0 + away))

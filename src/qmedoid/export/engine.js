@@ -342,7 +342,6 @@ const qmedoid = (() => {
     const nColumns = rare[0].length, typical = common.filter((_, i) => !hard[i]);
     const scale = (row) => Array.from(row, (x, f) => {
       const z = (x - outer.center[f]) / outer.scale[f];
-      if (inner === null) return clip(z, LARGEST);
       const log = Math.sign(z) * Math.log1p(Math.abs(z));
       return clip((log - inner.center[f]) / inner.scale[f], LARGEST);
     });

@@ -208,10 +208,9 @@ def neighbors(model: NeighborsPart) -> dict[str, Any]:
 def rare(model: RarePart) -> dict[str, Any]:
     """Prototypes of rare events."""
     geometry = model.geometry
-    inner = geometry.scaling.inner
     return {
         "outer": scaling(geometry.scaling.outer),
-        "inner": None if inner is None else scaling(inner),
+        "inner": scaling(geometry.scaling.inner),
         **{name: packed(getattr(geometry, name)) for name in ("rare", "common", "hard", "metrics")},
         "counts": list(geometry.counts),
         "length": geometry.length,

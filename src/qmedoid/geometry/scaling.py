@@ -122,21 +122,14 @@ class RankScaling:
 
 @dataclass(frozen=True, eq=False)
 class SignedLog:
-    """A fitted scale: of the raw columns, then of their signed logarithms; without these, columns are standardized."""
+    """A fitted scale: of the raw columns, then of their signed logarithms."""
 
     outer: Scaling
-    inner: Scaling | None
+    inner: Scaling
 
     def apply(self, X: Array) -> Array:
         """Scaled copy of raw rows, shape (n, M)."""
-        standardized = self.outer.apply(X)
-        return standardized if self.inner is None else self.inner.apply(signed_log(standardized))
-
-
-def fit_signed_log(X: Array, *, compress: bool = True) -> SignedLog:
-    """Means and deviations of the rows of X, and of their signed logarithms unless `compress` is off."""
-    outer = fit_standard(X)
-    return SignedLog(outer, fit_standard(signed_log(outer.apply(X))) if compress else None)
+        return self.inner.apply(signed_log(self.outer.apply(X)))
 
 
 def signed_log(values: Array) -> Array:

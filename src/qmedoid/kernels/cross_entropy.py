@@ -17,23 +17,14 @@ from qmedoid.kernels.backend import compiled
 Real = NDArray[Any]
 
 
-def cross_entropy_value(scores: Real, codes: Codes, weights: Real) -> float:
-    """Loss of scores (n_rows, C); codes are 0 to C − 1. Sums are in double precision."""
-    loss: float = _kernel()(*_check(scores, codes, weights))
+def cross_entropy(scores: Real, codes: Codes, weights: Real, gradient: Array | None = None) -> float:
+    """Loss of scores (n_rows, C); fill its gradient by the scores, of their shape and in double precision, if wanted.
+
+    Codes are 0 to C − 1. Sums are in double precision.
+    """
+    kernel, plain = compiled("cross_entropy"), _check(scores, codes, weights)
+    loss: float = (numpy_cross_entropy if kernel is None else kernel.cross_entropy)(*plain, gradient)
     return loss
-
-
-def cross_entropy(scores: Real, codes: Codes, weights: Real) -> tuple[float, Real]:
-    """Loss and its gradient by the scores, shape (n_rows, C), in their precision."""
-    plain = _check(scores, codes, weights)
-    gradient = np.empty(scores.shape)
-    loss: float = _kernel()(*plain, gradient)
-    return loss, gradient.astype(scores.dtype, copy=False)
-
-
-def _kernel() -> Any:
-    kernel = compiled("cross_entropy")
-    return numpy_cross_entropy if kernel is None else kernel.cross_entropy
 
 
 def _check(scores: Real, codes: Codes, weights: Real) -> tuple[Array, Codes, Array]:

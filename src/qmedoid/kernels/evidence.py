@@ -332,7 +332,12 @@ def numpy_judge(
         for v, m in zip(lines[members], values.T, strict=True):
             squares += (v[:, None] - m) ** 2
         distances = np.sqrt(squares)
-        total += _pair_terms(distances, pairs, plan)
+        measured = np.flatnonzero(plan.has_distance[pairs])
+        added = _weighted(distances[:, measured], plan.distance_weights[pairs[measured]])
+        near = slice(plan.near_offsets[pairs[0]], plan.near_offsets[pairs[-1] + 1])
+        of_term = np.repeat(np.arange(len(pairs)), np.diff(plan.near_offsets[pairs[0] : pairs[-1] + 2]))
+        nearness = np.exp2(plan.near_rates[near] * distances[:, of_term])
+        total += added + _weighted(nearness, plan.near_weights[near])
         if group > 0:
             continue
         for c, (first, last) in enumerate(zip(plan.class_offsets[:-1], plan.class_offsets[1:], strict=True)):
@@ -354,18 +359,6 @@ def _lines(table: Table, plan: EvidencePlan) -> tuple[Array, Flags]:
     u = np.repeat(np.arange(x.shape[1]), np.diff(plan.line_offsets))
     lines = _scaled_lines(plan.columns, x[:, u], u, plan.line_by_rank > 0) * plan.line_root
     return np.ascontiguousarray(lines.T), np.asarray(bad.any(axis=1))
-
-
-def _pair_terms(distance: Array, pairs: Codes, plan: EvidencePlan) -> Array:
-    """What the pairs of one group add to the outputs, shape (n, K)."""
-    first, last = plan.near_offsets[pairs[0]], plan.near_offsets[pairs[-1] + 1]
-    of_term = np.repeat(np.arange(len(pairs)), np.diff(plan.near_offsets[pairs[0] : pairs[-1] + 2]))
-    total = np.zeros((len(distance), len(plan.intercepts)))
-    measured = np.flatnonzero(plan.has_distance[pairs])
-    total += _weighted(distance[:, measured], plan.distance_weights[pairs[measured]])
-    nearness = np.exp2(plan.near_rates[first:last] * distance[:, of_term])
-    total += _weighted(nearness, plan.near_weights[first:last])
-    return total
 
 
 def _weighted(values: Array, weights: Array) -> Array:

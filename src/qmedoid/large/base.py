@@ -22,9 +22,9 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.row_groups import Bits, mixed
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
-from qmedoid.tables.numbers import comma_numbers
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import MISSING, label_codes
+from qmedoid.tables.text_kinds import comma_numbers
 
 ROW = "\x00row"
 """Name of the column of kept rows that has their places in the table; no column of a file is called so."""
@@ -177,7 +177,12 @@ class RawReading(NamedTuple):
         found = []
         for column in columns:
             given = cells.one_chunk(batch.column(column.name))
-            if self.decimal == "," and column.kind == "number" and not column.spelling and cells.is_text(given.type):
+            if (
+                self.decimal == ","
+                and column.kind == "number"
+                and not column.spelling
+                and given.type in cells.TEXT_TYPES
+            ):
                 given = comma_numbers(given)
             found.append(given)
         return pa.record_batch(found, names=[column.name for column in columns])

@@ -49,9 +49,9 @@ from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import DECIMAL, as_category
 from qmedoid.tables.cells import cell_ranks, with_missing_values_out
-from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in
+from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in, in_roles
 from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
-from qmedoid.tables.roles import Role, check_missing, in_roles
+from qmedoid.tables.roles import Role, check_missing
 from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_quantity
 
 # Held-out rows that are kept as they are, for a page about the model.

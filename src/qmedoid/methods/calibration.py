@@ -199,23 +199,18 @@ def _best_curve(
     folds[order] = (np.arange(len(folds)) if groups is None else numbered(groups[order])) % _FOLDS
     share = draws_per_row(groups)
     straight = rows.losses(log_softmax(scores)).mean()
-    gains = straight - _cross_validated_losses(rows, folds, share).mean(axis=1)
+    losses = np.empty((len(_PENALTIES), len(folds)))
+    for fold in range(_FOLDS):
+        test, train = rows.take(folds == fold), rows.take(folds != fold)
+        heights = np.zeros(len(knots))
+        for number, penalty in reversed(list(enumerate(_PENALTIES.tolist()))):
+            heights = train.likeliest(penalty, heights, share)
+            losses[number, folds == fold] = test.losses(test.log_chances(heights))
+    gains = straight - losses.mean(axis=1)
     best = first_largest(gains, float(straight))
     if gains[best] <= TIE * straight:
         return np.zeros(0), np.zeros(0)
     return knots, rows.likeliest(float(_PENALTIES[best]), np.zeros(len(knots)), share)
-
-
-def _cross_validated_losses(rows: CurveRows, folds: Codes, share: float) -> Array:
-    """Out-of-fold losses of every penalty and row."""
-    losses = np.empty((len(_PENALTIES), len(folds)))
-    for fold in range(_FOLDS):
-        test, train = rows.take(folds == fold), rows.take(folds != fold)
-        heights = np.zeros(len(rows.knots))
-        for number, penalty in reversed(list(enumerate(_PENALTIES.tolist()))):
-            heights = train.likeliest(penalty, heights, share)
-            losses[number, folds == fold] = test.losses(test.log_chances(heights))
-    return losses
 
 
 CalibrationKind = Literal["curve", "logistic", "temperature"]

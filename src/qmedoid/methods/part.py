@@ -13,7 +13,7 @@ from qmedoid.exceptions import DataError, ModelError, check_callable
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, measured_overlap, row_norms
 from qmedoid.methods.contributions import Contributions
-from qmedoid.schema import MODERATE, RefusedError, Values
+from qmedoid.schema import MODERATE, Values
 
 if TYPE_CHECKING:
     from qmedoid.methods.variational.model import ExpectationFunction
@@ -146,9 +146,12 @@ class Backends:
                 "measurement_plan(X, backend)",
             )
         if self.expectations is not None:
-            from qmedoid.methods.variational.model import check_expectations
-
-            check_expectations("'expectations' parameter of measured_by", self.expectations)
+            check_callable(
+                "'expectations' parameter of measured_by",
+                self.expectations,
+                "qmedoid.quantum.SamplerExpectations(seed=0)",
+                "qmedoid.quantum.SamplerExpectations(sampler=...)",
+            )
 
 
 CLOSED_FORM = Backends()
@@ -214,11 +217,6 @@ class Calibration:
         """The calibration that only turns the sign: the smallest dissimilarity is the largest score."""
         return cls(1.0, np.zeros(n_classes))
 
-    def validate(self) -> None:
-        """Refuse a stored curve that turns the order of the scores."""
-        if not (np.diff(self.heights) > -np.diff(self.knots)).all():
-            raise RefusedError("heights turns the order of the scores")
-
     def apply(self, fused: Array) -> Array:
         """Class scores, shape (n, C)."""
         scores: Array = self.biases - self.slope * fused
@@ -242,11 +240,6 @@ class OutOfFold:
     scores: Array  # NaN for rows that are in no test fold, (n, C)
     fold: Codes  # test fold of every row, −1 where there is none, (n,)
 
-    @property
-    def judged(self) -> Codes:
-        """Rows that are in a test fold."""
-        return np.flatnonzero(self.fold >= 0)
-
 
 class FittedParts(NamedTuple):
     """A weighted sum of J parts that were fitted together, with its out-of-fold scores."""
@@ -261,11 +254,6 @@ class FittedParts(NamedTuple):
     rare_class: int | None = None  # the class that is rare, where the fit is about one
     notes: tuple[str, ...] = ()  # what the fit limited
     details: Any = None  # what its estimator shows of the fit
-
-    @classmethod
-    def of_one(cls, part: Part, out_of_fold: Scored, folds: Sequence[Codes], **about: Any) -> "FittedParts":
-        """One part as it is."""
-        return cls((part,), np.ones(1), np.zeros(out_of_fold.scores.shape[1]), out_of_fold, folds, **about)
 
     def score(self, X: Table, *, channels: bool = False) -> Scored:
         """Scores of records by the sum."""

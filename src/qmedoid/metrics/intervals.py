@@ -133,48 +133,20 @@ def _angle(hits: float, n: float) -> float:
     return 2.0 * math.asin(math.sqrt(min(1.0, (hits + 0.375) / (n + 0.75))))
 
 
-def jackknife_error(left_out: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:
-    r"""Jackknife standard error of a figure, from its values without each of n units.
+def macro_f1_error(confusion: Array) -> float:
+    r"""Jackknife standard error of the macro-F1 of a confusion matrix (C, C) of whole counts; of one row it is 0.
 
     .. math:: \sqrt{\frac{n-1}{n} \sum_i (\theta_{(i)} - \bar\theta)^2}
 
-    For a mean this is the usual s/√n.
-
-    Parameters
-    ----------
-    left_out : array-like of shape (m,)
-        The figure without one unit of each kind.
-    counts : array-like of shape (m,) or None
-        How many units there are of each kind; None is one of each. Fewer than two units have no spread, and 0.
+    Rows of one true and one predicted class are alike, so there are at most C² kinds of them.
     """
-    values = np.asarray(left_out, dtype=np.float64)
-    units = np.ones(len(values)) if counts is None else np.asarray(counts, dtype=np.float64)
-    n = units.sum()
-    if n < 2:
-        return 0.0
-    mean = units @ values / n
-    return float(np.sqrt((n - 1) / n * (units @ (values - mean) ** 2)))
-
-
-def macro_f1_error(confusions: npt.ArrayLike) -> float:
-    """Standard error of the macro-F1 of pooled predictions.
-
-    Parameters
-    ----------
-    confusions : array-like of shape (F, C, C)
-        Confusion matrices of whole counts, one for each fold. Folds are left out one at a time or, where there is one
-        fold, its rows. Rows of one true and one predicted class are alike, so there are at most C² kinds of them.
-    """
-    folds = np.asarray(confusions, dtype=np.float64)
-    pooled = folds.sum(axis=0)
-    if len(folds) > 1:
-        return jackknife_error([ClassMetrics(pooled - fold).macro_f1 for fold in folds])
-    figures = []
-    for true, said in np.argwhere(pooled > 0):
-        fewer = pooled.copy()
+    figures, counts = [], confusion[confusion > 0]
+    for true, said in np.argwhere(confusion > 0):
+        fewer = confusion.copy()
         fewer[true, said] -= 1  # one row of the cell is left out
         figures.append(ClassMetrics(fewer).macro_f1)
-    return jackknife_error(figures, pooled[pooled > 0])
+    n, values = counts.sum(), np.array(figures)
+    return float(np.sqrt((n - 1) / n * (counts @ (values - counts @ values / n) ** 2)))
 
 
 # Standard errors on either side of a 95 % interval.
@@ -219,7 +191,7 @@ def mean_interval(values: Array) -> Interval:
 def macro_f1_interval(confusion: npt.ArrayLike) -> Interval:
     """The macro-F1 over the classes that occur with its normal interval, held between 0 and 1."""
     counts = np.asarray(confusion, dtype=np.float64)
-    value, error = float(ClassMetrics(counts).f1[counts.sum(axis=1) > 0].mean()), macro_f1_error(counts[None])
+    value, error = float(ClassMetrics(counts).f1[counts.sum(axis=1) > 0].mean()), macro_f1_error(counts)
     return Interval(value, max(0.0, value - _WIDTH * error), min(1.0, value + _WIDTH * error))
 
 

@@ -57,11 +57,6 @@ def percent_text(share: float, digits: int = 2) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
-def count_text(count: int) -> str:
-    """A whole number, with commas between its thousands."""
-    return f"{count:,}"
-
-
 def interval_text(figure: "Interval | None") -> str:
     """A figure with its interval, or a dash where it is not defined."""
     return UNDEFINED if figure is None else f"{figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g})"
@@ -103,21 +98,18 @@ def column_sign(name: str) -> str:
     return " " if name[-1:].isalpha() else " = "
 
 
-def class_text(label: object, target: str | None) -> str:
+def class_name(label: object, target: str | None) -> str:
     """A class within a sentence: its name, or if that alone says nothing, the target column with it.
 
-    >>> class_text("malignant", "diagnosis"), class_text(1, "HeartDisease"), class_text("1", None)
+    It is safe in a terminal, and cut where it is long.
+
+    >>> class_name("malignant", "diagnosis"), class_name(1, "HeartDisease"), class_name("1", None)
     ('malignant', 'HeartDisease = 1', 'class 1')
     """
     text = str(label)
-    if sum(sign.isalpha() for sign in text) > 2 and text.casefold() not in ("yes", "true", "false", "none"):
-        return text
-    return f"class {text}" if target is None else f"{target} = {text}"
-
-
-def class_name(label: object, target: str | None) -> str:
-    """`class_text` as it stands in a sentence: safe in a terminal, and cut where it is long."""
-    return shortened(printable(class_text(label, target)))
+    if sum(sign.isalpha() for sign in text) <= 2 or text.casefold() in ("yes", "true", "false", "none"):
+        text = f"class {text}" if target is None else f"{target} = {text}"
+    return shortened(printable(text))
 
 
 def cell_text(value: object) -> str:

@@ -99,14 +99,6 @@ def metric_at(codes: Codes, scores: Array, threshold: float, metric: str) -> flo
     return float(THRESHOLD_METRICS[metric]({name: np.array([count]) for name, count in counts.items()})[0])
 
 
-def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
-    """The threshold, halfway between scores that occur, with the best value of the metric; of equal ones the lowest.
-
-    `codes` are 0 or 1; `metric` is a name from `THRESHOLD_METRICS`.
-    """
-    return all_cuts(codes == 1, scores).best(metric)
-
-
 def threshold_at_count(scores: Array, count: int) -> float:
     """The threshold above which `count` scores lie, or fewer where scores are equal, which are all above or below."""
     rising = np.sort(scores)

@@ -5,7 +5,6 @@ The only place where scores become decisions: estimators, saved models and servi
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from qmedoid.geometry.row_groups import draws_per_row
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import TIE, first_largest_of_rows, merged
 from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_priors, log_odds_histogram, prevalence_of
-from qmedoid.metrics.thresholds import cost_matrix, counts_at, fit_class_biases
+from qmedoid.metrics.thresholds import cost_matrix, counts_at, fit_class_biases, is_number
 from qmedoid.model.contract import Label
 from qmedoid.model.operating_point import (
     Counts,
@@ -307,31 +306,25 @@ def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:
     ParameterError
         They are not above 0, do not add up to 1, or are not one for each class.
     """
-    if isinstance(asked, np.ndarray) and asked.ndim == 0:
-        asked = asked.item()
-    if isinstance(asked, Real) and not isinstance(asked, bool):
-        if len(classes) != 2:
-            raise ParameterError(
-                f"One prevalence says how frequent the second of two classes is, and there are {len(classes)}. Pass a "
-                "dict of class to prior, or a list with one for each class."
-            )
-        given = [1.0 - float(asked), float(asked)]
-    elif isinstance(asked, Mapping):
+    if isinstance(asked, Mapping):
         unknown = [label for label in asked if label not in classes]
         missing = [label for label in classes if label not in asked]
         if unknown or missing:
             what = f"names {unknown[0]!r}, which is no class" if unknown else f"lacks the class {missing[0]!r}"
             hint = did_you_mean(unknown[0], classes) if unknown else ""
             raise ParameterError(f"The new prevalence {what}.{hint} The classes are {list(classes)[:10]}.")
-        given = [_number(asked[label], asked) for label in classes]
+        given = [asked[label] for label in classes]
     else:
-        given = [_number(value, asked) for value in np.ravel(np.asarray(asked, dtype=object)).tolist()]
-        if len(given) != len(classes):
-            raise ParameterError(
-                f"The new prevalence must be a number, a dict of class to prior, or one prior for each of the "
-                f"{len(classes)} classes. Got {asked!r} instead."
-            )
-    priors = np.array(given)
+        values = np.asarray(asked, dtype=object)
+        given = np.ravel(values).tolist()
+        if values.ndim == 0 and len(classes) == 2 and is_number(given[0]):
+            given = [1.0 - float(given[0]), *given]
+    if len(given) != len(classes) or not all(map(is_number, given)):
+        raise ParameterError(
+            "The new prevalence must be how frequent the second of two classes is, a dict of class to prior, or one "
+            f"prior for each of the {len(classes)} classes, all of them numbers. Got {asked!r} instead."
+        )
+    priors = np.array(given, dtype=np.float64)
     if not ((priors > 0) & (priors <= 1)).all() or abs(priors.sum() - 1.0) > 1e-6:
         raise ParameterError(
             f"Priors of classes must be above 0 and below 1 and add up to 1. Got {asked!r} instead: a class that does "
@@ -339,9 +332,3 @@ def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:
         )
     # If an estimate gives one class next to nothing, another rounds to 1: it stays a little below.
     return np.asarray(np.minimum(priors / priors.sum(), 1.0 - np.finfo(np.float64).epsneg))
-
-
-def _number(value: Any, asked: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ParameterError(f"Priors of classes must be numbers. Got {asked!r} instead.")
-    return float(value)

@@ -17,22 +17,24 @@ from qmedoid.markup.charts import label
 from qmedoid.markup.page import render
 from qmedoid.methods.part import OutOfFold, refuse_overflow
 from qmedoid.model.model import Decisions, Model
-from qmedoid.model.operating_point import OperatingSummary, rule_in_words
+from qmedoid.model.operating_point import rule_in_words
 
 MOST_ROWS = 1000
 """Training rows that importances are the mean of, at most."""
 # Rows of batches whose contributions are added up together, and those that are explained at a time.
 _BLOCK_ROWS, _EXPLAINED_ROWS = 4096, 1024
-_MOST_BARS = 30
+
+
+NO_MEDOIDS = (
+    "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of MedoidClassifier or "
+    "NearestMedoidClassifier instead."
+)
 
 
 def check_explained(model: Model) -> None:
     """Raise for a circuit alone, whose decisions are no sums."""
     if model.medoids is None:
-        raise ModelError(
-            "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
-            "MedoidClassifier or NearestMedoidClassifier instead."
-        )
+        raise ModelError(NO_MEDOIDS)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -54,7 +56,9 @@ def column_contributions(model: Model, columns: Sequence[npt.NDArray[Any]], winn
     added = np.empty((len(others), len(model.encodings)))
     for rows in row_slices(added, _EXPLAINED_ROWS):
         part = np.column_stack([column[rows] for column in columns]).astype(np.float64)
-        by_number = model.column_contributions(part, winners[rows], others[rows])
+        by_number = np.zeros(part.shape)
+        for weight, member in zip(model.weights, model.parts, strict=True):
+            by_number += weight * member.column_contributions(part, winners[rows], others[rows])
         added[rows] = model.slope * np.add.reduceat(by_number, starts, axis=1)
     refuse_overflow(added)
     return added
@@ -90,19 +94,11 @@ class ImportanceTally:
         return self._sums / max(self.rows, 1)
 
 
-class Importances(dict[str, float]):
-    """Importances by the names of columns; a notebook shows them as bars."""
-
-    def _repr_html_(self) -> str:
-        title = "Importance of the columns: mean absolute contribution"
-        return render("notebook/importances.html", title=title, importances=self, most=_MOST_BARS)
-
-
-def by_importance(names: Sequence[str], importances: Array) -> Importances:
+def by_importance(names: Sequence[str], importances: Array) -> dict[str, float]:
     """Importances by the names of the columns, the largest first; those that are equal up to rounding by name."""
     order = sorted(range(len(names)), key=names.__getitem__)
     ranked = stable_order(-importances[order])
-    return Importances((names[order[place]], float(importances[order[place]])) for place in ranked)
+    return {names[order[index]]: float(importances[order[index]]) for index in ranked}
 
 
 def training_importances(model: Model, X: Array, held_out: OutOfFold | None) -> Array | None:
@@ -114,11 +110,11 @@ def training_importances(model: Model, X: Array, held_out: OutOfFold | None) -> 
     """
     if model.medoids is None:
         return None
-    judged = held_out is not None and len(held_out.judged) > 0
-    rows = held_out.judged if held_out is not None and judged else np.arange(len(X))
+    unseen = np.zeros(0, dtype=np.intp) if held_out is None else np.flatnonzero(held_out.fold >= 0)
+    rows = unseen if len(unseen) else np.arange(len(X))
     if len(rows) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
-    found = held_out.scores[rows] if held_out is not None and judged else model.decide(list(X[rows].T)).scores
+    found = held_out.scores[rows] if held_out is not None and len(unseen) else model.decide(list(X[rows].T)).scores
     codes = model.decision.codes(found)
     added = column_contributions(model, list(X[rows].T), codes, model.decision.runners_up(found, codes))
     importances: Array = np.abs(added).mean(axis=0)
@@ -128,7 +124,7 @@ def training_importances(model: Model, X: Array, held_out: OutOfFold | None) -> 
 # Classes and columns that are named.
 _CLASSES, _IMPORTANT, _COLUMNS = 10, 10, 50
 VIEW = "notebook/model.html"
-"""The template of what a notebook shows of a model, of an operating point or of parameters."""
+"""The template of what a notebook shows of a model or of parameters."""
 
 
 def model_view(model: Model, title: str, sha256: str | None = None, *, settings: Sequence[tuple[str, str]] = ()) -> str:
@@ -144,9 +140,15 @@ def model_view(model: Model, title: str, sha256: str | None = None, *, settings:
         ("neighbors", f"{model.n_neighbors:,} further training rows" if model.n_neighbors else None),
         ("training rows", None if model.training is None else f"{model.training.n_rows:,}"),
         ("columns", f"{len(contract.columns):,}, left out {len(contract.left_out):,}"),
-        *([] if decision.operating is None else operating_facts(decision.operating, labels[1])),
         ("SHA-256", sha256),
     ]
+    if (operating := decision.operating) is not None:
+        cut = f"above a probability of {label(operating.threshold)} ({rule_in_words(operating)})"
+        facts += [(f"{labels[1]} is called", cut), ("held-out rows", f"{operating.n_rows:,}")]
+        named = {"precision": operating.precision, "recall": operating.recall, "alert rate": operating.alert_rate}
+        for name, one in named.items():
+            if one is not None:
+                facts.append((name, f"{label(one.value)} (95 %: {label(one.low)} to {label(one.high)})"))
     ranked = {} if model.importances is None else by_importance(names, model.importances)
     columns = [
         (one.name, one.kind, "yes" if place in used else "no", "yes" if one.missing else "no")
@@ -162,18 +164,3 @@ def model_view(model: Model, title: str, sha256: str | None = None, *, settings:
         more=max(len(columns) - _COLUMNS, 0),
         settings=settings,
     )
-
-
-def operating_facts(summary: OperatingSummary, positive: str = "positive") -> list[tuple[str, str | None]]:
-    """Where an operating point cuts, and the figures of held-out rows with their 95 % intervals, in words."""
-    named = {"precision": summary.precision, "recall": summary.recall, "alert rate": summary.alert_rate}
-    figures = {
-        name: None if one is None else f"{label(one.value)} (95 %: {label(one.low)} to {label(one.high)})"
-        for name, one in named.items()
-    }
-    return [
-        (f"{positive} is called", f"above a probability of {label(summary.threshold)} ({rule_in_words(summary)})"),
-        *figures.items(),
-        ("held-out rows", f"{summary.n_rows:,}" if summary.n_rows else "none: nothing is known of these figures"),
-        ("expected prevalence", None if summary.prevalence is None else label(summary.prevalence)),
-    ]

@@ -145,6 +145,10 @@ class Model:
         Which records a circuit decides.
     source : ndarray of shape (M,)
         The column of the contract that each encoded column is of.
+    columns : ndarray
+        Encoded columns that the parts read, rising.
+    layout : Layout
+        The encoded columns, and which columns the model reads.
     slope : float
         What the sums are stretched by, before and after the circuit.
     """
@@ -177,6 +181,8 @@ class Model:
     circuit: Annotated[VariationalModel | None, Unstored()] = field(init=False)
     policy: Annotated[Policy, Unstored()] = field(init=False)
     source: Annotated[Codes, Unstored()] = field(init=False)
+    columns: Annotated[Codes, Unstored()] = field(init=False)
+    layout: Annotated[Layout, Unstored()] = field(init=False)
     slope: Annotated[float, Unstored()] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -198,6 +204,20 @@ class Model:
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
+        columns = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *(one.columns for one in self.parts)]))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "layout", self._layout())
+
+    def _layout(self) -> Layout:
+        # A file may hold more or fewer encodings than columns: it is refused once everything is read.
+        pairs = list(zip(self.contract.columns, self.encodings, strict=False))
+        names = tuple(column.name + output for column, encoding in pairs for output in encoding.outputs)
+        used = tuple(np.unique(self.source[self.columns]).tolist())
+        checked: frozenset[int] = frozenset()
+        if self.medoid_part is not None:
+            read = set(self.medoid_part.columns.tolist())
+            checked = frozenset(index for index in used if int(np.searchsorted(self.source, index)) in read)
+        return Layout(names, used, np.isin(self.source, used), checked)
 
     @cached_property
     def _is_one(self) -> bool:
@@ -223,23 +243,6 @@ class Model:
             "vector_length": max(1, *(part["vector_length"] for part in facts)),
             "numbers": {**facts[0]["numbers"], **numbers, "weights": weights},
         }
-
-    @cached_property
-    def columns(self) -> Codes:
-        """Encoded columns that the parts read, rising."""
-        return np.unique(np.concatenate([part.columns for part in self.parts]))
-
-    @cached_property
-    def layout(self) -> Layout:
-        """The encoded columns, and which columns the model reads."""
-        pairs = list(zip(self.contract.columns, (encoding.outputs for encoding in self.encodings), strict=True))
-        names = tuple(column.name + output for column, outputs in pairs for output in outputs)
-        used = tuple(np.unique(self.source[self.columns]).tolist())
-        checked: frozenset[int] = frozenset()
-        if self.medoid_part is not None:
-            first, columns = np.cumsum([0, *(len(outputs) for _, outputs in pairs)]), self.medoid_part.columns
-            checked = frozenset(place for place in used if first[place] in columns)
-        return Layout(names, used, np.isin(self.source, used), checked)
 
     # --- scores and decisions ---------------------------------------------------------------------------------------
 
@@ -303,13 +306,6 @@ class Model:
             bias = unit * float(self.biases[winner] - self.biases[other])
             first = replace(first, terms={**first.terms, "intercept": first.terms.get("intercept", 0.0) + bias})
         return first
-
-    def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
-        """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
-        total = np.zeros(X.shape)
-        for part, weight in zip(self.parts, self.weights, strict=True):
-            total += weight * part.column_contributions(X, winners, others)
-        return total
 
     # --- other calibrations and cuts --------------------------------------------------------------------------------
 

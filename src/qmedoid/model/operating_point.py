@@ -249,12 +249,6 @@ class OperatingSummary:
             "recall": None if recall is None else recall.as_dict(),
         }
 
-    def _repr_html_(self) -> str:
-        from qmedoid.markup.page import render
-        from qmedoid.model.importance import VIEW, operating_facts
-
-        return render(VIEW, title="Operating point", facts=operating_facts(self))
-
     def _rates(self, counts: Counts) -> tuple[Interval, Interval]:
         """Shares of the positive and of the other records that are alerts."""
         return self._interval(counts.tp, counts.tp + counts.fn), self._interval(counts.fp, counts.fp + counts.tn)

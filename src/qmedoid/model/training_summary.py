@@ -97,12 +97,6 @@ class SeenRows:
     hashes: Annotated[Hashes, Values("h", order="rises", length=(1, MOST_KEPT))]
     is_sample: bool = False
 
-    @classmethod
-    def of(cls, key: bytes, hashes: Hashes, *, most: int = MOST_KEPT) -> "SeenRows":
-        """Keep the hashes of rows, or the smallest of them."""
-        different = np.unique(hashes)
-        return cls(key, different[:most].copy(), len(different) > most)
-
     def has(self, hashes: Hashes) -> Flags:
         """Which rows were seen, by their hashes under the same key, shape (n,).
 

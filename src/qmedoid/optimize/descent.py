@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
@@ -229,29 +228,3 @@ def alpha_sweep(objective: Callable[[float], float], grid: Sequence[float] = ALP
     runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)
     longest = max(runs, key=lambda run: (len(run), run[-1]))
     return Sweep(points, scores, int(longest[len(longest) // 2]))
-
-
-def one_se_order(scores: npt.ArrayLike, error: float, simplicity: Sequence[tuple[float, ...]]) -> list[int]:
-    """Indices of candidates in the order in which the rule prefers them.
-
-    First those whose score is at most one standard error below the best, the simplest of them first; then the others,
-    the best of them first.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n,)
-        Larger is better.
-    error : float
-        Standard error of the best score, at least 0. With 0, simplicity decides among the best ones only.
-    simplicity : sequence of tuples
-        One for each candidate, the smaller the simpler. Of equally simple ones the better is preferred, and of equally
-        good ones the first.
-    """
-    values: Array = np.asarray(scores, dtype=np.float64)
-    within = values >= values.max() - error
-
-    def preference(index: int) -> tuple[float, ...]:
-        simple, loss = simplicity[index], -float(values[index])
-        return (0.0, *simple, loss) if within[index] else (1.0, loss, *simple)
-
-    return sorted(range(len(values)), key=preference)

@@ -2,29 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array
-from qmedoid.exceptions import DataError, ModelError
-from qmedoid.explain.explaining import by_column, explain
-from qmedoid.markup.page import render
+from qmedoid.exceptions import DataError
 from qmedoid.metrics.intervals import share_interval
 from qmedoid.model.model import Model
 from qmedoid.report import documents
 from qmedoid.tables.difference import Issues
-from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.scoring import decide_batch
 
 Item = TypeVar("Item")
 N_SHOWN = 10
 """Records with the largest changes that are kept."""
-# Values that a notebook lists.
-_LISTED = 40
 # What two models that decide alike may differ in.
 _ABOUT = ("parameters.", "metrics.")
 
@@ -68,15 +61,6 @@ class ModelDiff:
     def as_dict(self) -> documents.ModelDiffDict:
         """Everything by name, fit for JSON."""
         return cast("documents.ModelDiffDict", {**vars(self), "values": list(self.values), "differs": self.differs})
-
-    def _repr_html_(self) -> str:
-        listed = [
-            tuple(value_text(one)[:80] for one in (value["name"], value["old"], value["new"]))
-            for value in self.values
-            if not value["name"].startswith(("operating.counts.", "metrics."))
-        ]
-        title = "What changed between the two models"
-        return render("notebook/diff.html", title=title, listed=listed[:_LISTED], **self.as_dict())
 
 
 def value_text(value: Any) -> str:
@@ -238,8 +222,8 @@ class DecisionTally:
         self._places = [np.array([self.labels.index(label) for label in one]) for one in labels]
         self._counts = np.zeros((len(self.labels),) * 2, dtype=np.int64)
         self.probabilistic = old.decision.probabilistic and new.decision.probabilistic
-        # Minus the change, the row, both classes, both probabilities of all classes, the row as either model has it.
-        self._largest: list[tuple[float, int, list[int], Array | None, list[pa.Table]]] = []
+        # Minus the change, the row, both classes, and the probabilities of the new one.
+        self._largest: list[tuple[float, int, list[int], list[float] | None]] = []
 
     def add(self, batches: Sequence[pa.RecordBatch | pa.Table], issues: Sequence[Issues]) -> None:
         """Count the same rows in, as either model reads them."""
@@ -256,17 +240,14 @@ class DecisionTally:
             changes = 0.5 * np.abs(chances[1] - chances[0]).sum(axis=1)
         self.total += float(changes.sum())
         top = np.lexsort((np.arange(len(changes)), -changes))[:N_SHOWN]
-        rows = [pa.Table.from_batches([one]) if isinstance(one, pa.RecordBatch) else one for one in batches]
         for place in top[changes[top] > 0].tolist():
-            # Taken, not sliced: a slice would keep the whole batch in memory.
-            records = [one.take(pa.array([place])) for one in rows]
-            both = None if chances is None else chances[:, place]
-            self._largest.append((-float(changes[place]), self.rows + place, codes[:, place].tolist(), both, records))
+            both = None if chances is None else chances[:, place, codes[1, place]].tolist()
+            self._largest.append((-float(changes[place]), self.rows + place, codes[:, place].tolist(), both))
         self._largest = sorted(self._largest, key=lambda one: one[:2])[:N_SHOWN]
         self.rows += len(changes)
 
     def report(self) -> documents.DiffDecisionsDict:
-        """The counts, and the records that changed the most with what moved them, fit for JSON."""
+        """The counts, and the records that changed the most, fit for JSON."""
         if not self.rows:
             raise DataError("The table has no rows: there are no decisions to compare.")
         flows: list[documents.FlowDict] = [
@@ -279,53 +260,17 @@ class DecisionTally:
             "changed_share": share_interval(self.changed, self.rows).as_dict(),
             "mean_change": self.total / self.rows if self.probabilistic else None,
             "flows": flows,
-            "largest": [self._described(*one) for one in self._largest],
+            "largest": [
+                {
+                    "row": row,
+                    "old": self.labels[old],
+                    "new": self.labels[new],
+                    "change": None if chances is None else -less,
+                    "probabilities": chances,
+                }
+                for less, row, (old, new), chances in self._largest
+            ],
         }
-
-    def _described(
-        self, less: float, row: int, codes: list[int], chances: Array | None, records: list[pa.Table]
-    ) -> documents.ChangedRecordDict:
-        """A record with what moved it: differences of contributions, which add up to that of the margin."""
-        old, new = codes
-        described: documents.ChangedRecordDict = {
-            "row": row,
-            "old": self.labels[old],
-            "new": self.labels[new],
-            "change": None if chances is None else -less,
-            # The probability of the new class, by either model.
-            "probabilities": None if chances is None else chances[:, new].tolist(),
-            "for": None,
-            "against": None,
-            "margins": None,
-            "columns": None,
-            "terms": None,
-        }
-        # Of classes that both models know: the new one against the old one or, if it is the same, the next best.
-        shared = [place for place in range(len(self.labels)) if all(place in places for places in self._places)]
-        if old == new:
-            others = [place for place in shared if place != new]
-            old = min(others, key=lambda place: 0.0 if chances is None else -chances[1, place], default=new)
-        if old == new or not {old, new} <= {*shared}:
-            return described
-        found = list[tuple[float, Mapping[str, float], Mapping[str, float]]]()
-        with suppress(ModelError):  # a circuit alone has no contributions
-            for model, places, record in zip(self.models, self._places, records, strict=True):
-                codes = [int(np.flatnonzero(places == place)[0]) for place in (new, old)]
-                encoded = encode_batch(record, model.contract, model.encodings, only=model.layout.used, issues=Issues())
-                why = explain(model, encoded, (codes[0], codes[1]))
-                found.append((why.margin, by_column(model, why), why.terms))
-            margins, columns, terms = zip(*found, strict=True)
-            described |= {"for": self.labels[new], "against": self.labels[old], "margins": list(margins)}
-            described |= {"columns": _differences(*columns), "terms": _differences(*terms)}
-        return described
-
-
-def _differences(old: Mapping[str, float], new: Mapping[str, float]) -> list[documents.MovedPartDict]:
-    """New minus old by name, the largest first; what one model lacks is 0 there."""
-    names = dict.fromkeys([*old, *new])
-    found = [(name, old.get(name, 0.0), new.get(name, 0.0)) for name in names]
-    found.sort(key=lambda one: (-abs(one[2] - one[1]), one[0]))
-    return [{"name": name, "old": a, "new": b, "change": b - a} for name, a, b in found]
 
 
 def aligned(

@@ -171,63 +171,6 @@ class ReportFindingDict(TypedDict):
     do: Annotated[str, "What to do; empty where nothing is."]
 
 
-class CardDict(TypedDict):
-    name: Annotated[str, "Its name."]
-    value: Annotated[str, "Its value as text."]
-    note: Annotated[str, "Its interval, and what guessing or a baseline reaches."]
-
-
-class DirectionDict(TypedDict):
-    """A value of a column and what it adds."""
-
-    label: Annotated[str, "Value, level or range."]
-    value: Annotated[float, "Mean contribution."]
-    text: Annotated[str, "The factor of the odds as text."]
-    share: Annotated[float, "Its size next to the largest."]
-
-
-class DirectionsOfColumnDict(TypedDict):
-    column: Annotated[str, "Its name."]
-    down: Annotated[DirectionDict | None, "The value that lowers the odds most; null without one."]
-    up: Annotated[DirectionDict | None, "The value that raises the odds most; null without one."]
-
-
-class DirectionsDict(TypedDict):
-    toward: Annotated[str, "The class whose odds they are."]
-    unit: Annotated[str, "Unit of contributions."]
-    rows: Annotated[list[DirectionsOfColumnDict], "The most important columns."]
-
-
-class OpeningDict(TypedDict):
-    about: Annotated[list[str], "What is reported on, of which rows, and when."]
-    headline: Annotated[str, "How good the model is, in one sentence."]
-    sentences: Annotated[list[str], "Next to a guess and to plain baselines, and about its probabilities."]
-    cards: Annotated[list[CardDict], "Up to four figures."]
-    directions: Annotated[DirectionsDict | None, "The values that lower and raise the odds most; null without effects."]
-    look: Annotated[list[str], "Codes of the findings to look at first."]
-    more: Annotated[int, "Further problems and tips."]
-    passed: Annotated[int, "Checks that passed."]
-
-
-_OfCodesDict = TypedDict("_OfCodesDict", {"class": Annotated[list[int], "Code of the class."]})
-
-
-class SquaresDict(_OfCodesDict):
-    classes: Annotated[list[str], "The classes."]
-    rows: Annotated[int, "Rows that are counted."]
-    counts: Annotated[list[int], "Of them found, missed, falsely alerted and left alone (right)."]
-    about: Annotated[str | None, "Which rows have a square; null where all have one."]
-    rank: Annotated[list[int], "Rows with a higher probability."]
-    outcome: Annotated[list[int], "Place among the counts."]
-    row: Annotated[list[int] | None, "Row of the table, from 0; null for out-of-fold rows."]
-    called: Annotated[list[int], "Code of the class it is called."]
-    chance: Annotated[list[str], "Probability as text."]
-    columns: Annotated[list[str], "Names of the columns."]
-    why: Annotated[list[list[list[Any]]] | None, "Reasons of each row: column, cell, contribution, its text."]
-    used: Annotated[list[int], "Places of the columns that have cells."]
-    cells: Annotated[list[list[Any]] | None, "Cells of each row in these columns; null where left out."]
-
-
 class ErrorRowDict(TypedDict):
     row: Annotated[int, "Row of the table, from 0."]
     true: Annotated[str, "Its class."]
@@ -269,7 +212,7 @@ class EvaluatedDict(TypedDict):
 
 
 class EvaluatedRowsDict(TypedDict):
-    squares: Annotated[SquaresDict | None, "At most 400 rows by falling probability, as lists with one entry each."]
+    squares: Annotated[dict[str, Any] | None, "Rows with a square on the page, by falling probability; at most 400."]
     errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
     slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
 
@@ -287,7 +230,7 @@ class SummaryDict(EvaluatedDict, AboutModelDict):
     format: Annotated[int, "Of this document; 2."]
     made: Annotated[ReportMadeDict, "How the page was made."]
     model: Annotated[ReportModelDict, "What was fitted."]
-    baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, if asked for."]
+    baselines: Annotated[ReportBaselinesDict | None, "Plain baselines on the same rows, of fit --compare."]
     expected: Annotated[ReportExpectedDict | None, "Counts of held-out rows at the present cut, of two classes."]
 
 
@@ -295,7 +238,7 @@ class ReportDict(SummaryDict):
     """A model, and what it decides about a table: all that its page shows, without the live model."""
 
     findings: Annotated[list[ReportFindingDict], "Coded findings, problems first."]
-    opening: Annotated[OpeningDict, "What the page opens with."]
+    opening: Annotated[dict[str, Any], "What the page opens with: a headline, sentences, and figures as text."]
     live: Annotated[dict[str, str | None], "Under 'absent', why the model is not in the page; null where it is."]
     page: Annotated[PageDict | None, "The page that was written; null without --output."]
 
@@ -361,28 +304,12 @@ class FlowDict(TypedDict):
     rows: Annotated[int, "Records."]
 
 
-class MovedPartDict(TypedDict):
-    """What a column or term moved."""
-
-    name: Annotated[str, "Column or term."]
-    old: Annotated[float, "Contribution in the old model."]
-    new: Annotated[float, "Contribution in the new model."]
-    change: Annotated[float, "New minus old."]
-
-
-_ForDict = TypedDict("_ForDict", {"for": Annotated[str | None, "Class that contributions are for."]})
-
-
-class ChangedRecordDict(_ForDict):
+class ChangedRecordDict(TypedDict):
     row: Annotated[int, "Row of the table, from 0."]
     old: Annotated[str, "Class of the old model."]
     new: Annotated[str, "Class of the new model."]
     change: Annotated[float | None, "Change of probability."]
     probabilities: Annotated[list[float] | None, "Probability of the new class, by the old and by the new model."]
-    against: Annotated[str | None, "Class that they are against."]
-    margins: Annotated[list[float] | None, "Margin between these, of the old and of the new model."]
-    columns: Annotated[list[MovedPartDict] | None, "What each column moved; null where a model has no contributions."]
-    terms: Annotated[list[MovedPartDict] | None, "What each other term moved."]
 
 
 class DiffDecisionsDict(TypedDict):

@@ -132,18 +132,6 @@ def given_away(facts: Facts) -> Verdict:
     return ("passed" if alone[best] < 0.97 else "problem" if alone[best] >= 0.999 else "tip"), why
 
 
-@finding("QM202")
-def one_column(facts: Facts) -> Verdict:
-    """Decisions that rest on one column."""
-    known = [(one["importance"], one["name"]) for one in facts["columns"] if one["importance"] is not None]
-    total = sum(amount for amount, _ in known)
-    if len(known) < 2 or total <= 0:
-        return "not applicable", "There are no importances of two columns or more."
-    amount, name = max(known)
-    share = f"{100 * amount / total:.0f} % of all contributions are of {name!r}."
-    return ("passed", f"At most {share}") if amount / total < 0.6 else ("tip", share)
-
-
 @finding("QM204")
 def never_predicted(facts: Facts) -> Verdict:
     """A class that no row is called."""
@@ -204,7 +192,7 @@ def baseline_better(facts: Facts) -> Verdict:
     """A plain classifier with the settings of its library that is better by more than luck."""
     found = facts["baselines"]
     if found is None:
-        return "not applicable", "No baseline was fitted: qmedoid report MODEL TABLE --baselines does."
+        return "not applicable", "No baseline was fitted: qmedoid fit TABLE --compare --report FILE does."
     if found["better"] is None:
         return "not applicable", "Our model and the baselines were not evaluated on the same new rows."
     return ("problem" if found["better"] else "passed"), found["verdict"]

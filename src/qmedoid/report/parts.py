@@ -22,7 +22,7 @@ from qmedoid.report import documents
 from qmedoid.report.reading import Looked, Sample, evenly
 from qmedoid.report.verdict import RARE, bounds_text
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import read_as
+from qmedoid.tables.cells import read
 from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.targets import MISSING
@@ -117,7 +117,7 @@ def _column(column: Column, records: Sequence[Record]) -> pa.Array:
     given = pa.array([record.get(column.name) for record in records])
     if column.kind == "category" or pa.types.is_null(given.type):
         return given
-    values = read_as(given, column).values
+    values = read(given, column).values
     if column.kind == "date":
         return pa.array(values)
     # Comparisons with NaN are false.
@@ -242,7 +242,7 @@ def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
 
 def _squares(
     model: Model, looked: Looked, sample: Sample, strength: Array, outcome: Codes, order: Codes, *, with_rows: bool
-) -> documents.SquaresDict:
+) -> dict[str, Any]:
     """The squares of a page: rows by falling probability, what became of them and why."""
     chosen, about = _chosen(model, strength[sample.rows], outcome[sample.rows], outcome[order])
     places = chosen[np.argsort(-strength[sample.rows][chosen], kind="stable")]
@@ -267,7 +267,7 @@ def _squares(
     }
 
 
-def _curve_squares(model: Model, positive: Flags, log_odds: Array) -> documents.SquaresDict:
+def _curve_squares(model: Model, positive: Flags, log_odds: Array) -> dict[str, Any]:
     """Squares of out-of-fold rows, of which nothing but their class and their probability is known."""
     order, true = np.argsort(-log_odds, kind="stable"), positive.astype(int)
     called = (log_odds > (0.0 if model.decision.cut is None else model.decision.cut)).astype(int)
@@ -278,7 +278,7 @@ def _curve_squares(model: Model, positive: Flags, log_odds: Array) -> documents.
 
 def _counted_squares(
     model: Model, strength: Array, outcome: Codes, true: Codes, called: Codes, order: Codes, rows: Codes
-) -> documents.SquaresDict:
+) -> dict[str, Any]:
     """Squares of some rows; and counts of all that are evaluated, in their `order`."""
     return {
         "classes": [str(label) for label in model.decision.classes],

@@ -187,14 +187,13 @@ def look_at_file(
     target: str | None = None,
     on_mismatch: OnMismatch = "error",
     on_progress: OnProgress | None = None,
-    most: int = MOST_SAMPLED,
     **dialect: Any,
 ) -> Looked:
     """Read a table from a file, batch by batch."""
 
     def look(reading: TableReading) -> LookTally:
         name = _target(model, target, reading.source.names)
-        tally = LookTally(model, name, most)
+        tally = LookTally(model, name)
         extra = [] if name is None else [name]
         for batch, more in reading.batches(extra, as_text=True, on_progress=on_progress):
             tally.add(batch, None if name is None else more.column(name), reading.issues, reading.novelty)

@@ -3,13 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from qmedoid.metrics.intervals import Interval, share_interval
 from qmedoid.metrics.texts import SMALLEST_FACTOR, effect_text, percent_text
-
-if TYPE_CHECKING:
-    from qmedoid.report.documents import CardDict, DirectionDict, DirectionsDict, OpeningDict
 
 NEW_ROWS = "the model never saw"
 """What makes a row a test row."""
@@ -185,7 +182,7 @@ _FEW, _LEAST_ROWS = 100, 5
 Summary = Mapping[str, Any]
 
 
-def opening(summary: Summary) -> "OpeningDict":
+def opening(summary: Summary) -> dict[str, Any]:
     """What a report opens with, from the other parts of its summary."""
     confusion, model, made, figures = (summary[part] for part in ("confusion", "model", "made", "figures"))
     counts = None if confusion is None else confusion["counts"]
@@ -266,24 +263,24 @@ def _sentences(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping
     return said
 
 
-def _card(name: str, value: str, *notes: str | None) -> "CardDict":
+def _card(name: str, value: str, *notes: str | None) -> dict[str, Any]:
     return {"name": name, "value": value, "note": " · ".join(filter(None, notes))}
 
 
-def _number_card(name: str, found: Mapping[str, Any], against: str | None = None) -> "CardDict":
+def _number_card(name: str, found: Mapping[str, Any], against: str | None = None) -> dict[str, Any]:
     digits = 3 if found["value"] >= 0.995 else 2
     bounds = None if found["low"] is None else f"{found['low']:.{digits}f} to {found['high']:.{digits}f}"
     return _card(name, f"{found['value']:.{digits}f}", bounds, against)
 
 
-def _share_card(name: str, shown: int, hits: int, n: int, words: str, nothing: str) -> "CardDict":
+def _share_card(name: str, shown: int, hits: int, n: int, words: str, nothing: str) -> dict[str, Any]:
     if not n:
         return _card(name, "none", nothing)
     share = share_interval(hits, n)
     return _card(name, f"{shown:,} of {n:,}", f"{words}{percent_text(share.value)}, {bounds_text(share)}")
 
 
-def _cards(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping[str, Any]) -> "list[CardDict]":
+def _cards(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Four figures, each with its interval and what guessing or a baseline reaches."""
     total, right, rows = sum(map(sum, counts)), _hits(counts), [sum(row) for row in counts]
     share, guess = share_interval(right, total), max(rows) / max(total, 1)
@@ -313,7 +310,7 @@ def _cards(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping[str
     return cards
 
 
-def directions(effects: Sequence[Mapping[str, Any]]) -> "DirectionsDict | None":
+def directions(effects: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """The values of each column that lower and raise the odds most, beyond a printed 1.000; None without columns."""
     rows, is_known = list[dict[str, Any]](), False
     for effect in effects[:MOST_DIRECTIONS]:
@@ -326,12 +323,12 @@ def directions(effects: Sequence[Mapping[str, Any]]) -> "DirectionsDict | None":
             if sign * value > (math.log(SMALLEST_FACTOR) if is_odds else 0.0):
                 row[side] = {"label": label, "value": value, "text": effect_text(value, odds=is_odds)}
         rows += [row] if row["down"] or row["up"] else []
-    ends: list[DirectionDict] = [row[side] for row in rows for side in ("down", "up") if row[side]]
+    ends: list[dict[str, Any]] = [row[side] for row in rows for side in ("down", "up") if row[side]]
     for end in ends:
         end["share"] = abs(end["value"]) / max(abs(one["value"]) for one in ends)
     if not is_known:
         return None
-    return cast("DirectionsDict", {"toward": effects[0]["toward"], "unit": effects[0]["unit"], "rows": rows})
+    return {"toward": effects[0]["toward"], "unit": effects[0]["unit"], "rows": rows}
 
 
 def _named_bins(effect: Mapping[str, Any]) -> list[tuple[str, float]]:

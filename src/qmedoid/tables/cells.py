@@ -52,26 +52,21 @@ def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a type is text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+TEXT_TYPES = frozenset((pa.string(), pa.large_string(), pa.string_view()))
 
 
-def read(column: pa.Array | pa.ChunkedArray, kind: Kind, spelling: str = "") -> Cells:
+def read(given: pa.Array | pa.ChunkedArray, kind: Kind | Column, spelling: str = "") -> Cells:
     """Cells as numbers, truth values (0 or 1) or dates (microseconds since 1970); texts by a spelling.
 
-    Floats without missing cells are not copied. Dates with a zone are in universal time; times of day are on the first
-    day.
+    A column of a contract has its kind and spelling, and says what stands for missing cells. Floats without missing
+    cells are not copied. Dates with a zone are in universal time; times of day are on the first day.
     """
-    array = decoded(column)
+    if isinstance(kind, Column):
+        return read(without_missing_values(given, kind), kind.kind, kind.spelling)
+    array = decoded(given)
     if kind == "date":
         return _dates(array, spelling)
     return _truths(array) if kind == "boolean" else _numbers(array, spelling)
-
-
-def read_as(given: pa.Array | pa.ChunkedArray, column: Column) -> Cells:
-    """Cells as a column of a contract reads them, with its spelling and what stands for missing cells."""
-    return read(without_missing_values(given, column), column.kind, column.spelling)
 
 
 def without_missing_values(given: pa.Array | pa.ChunkedArray, column: Column) -> pa.Array | pa.ChunkedArray:
@@ -101,7 +96,7 @@ def with_missing_values_out(table: Any, columns: Sequence[Column]) -> Any:
 def _holds(array: pa.Array, column: Column) -> Flags:
     """Which cells hold one of the `missing_values` of their column: by their text, and by what they are read as."""
     found = np.zeros(len(array), dtype=np.bool_)
-    if column.kind == "category" or is_text(array.type):
+    if column.kind == "category" or array.type in TEXT_TYPES:
         codes, _ = level_codes(array, column.missing_values)
         found |= codes < len(column.missing_values)
     if column.missing_numbers:
@@ -114,8 +109,8 @@ def _holds(array: pa.Array, column: Column) -> Flags:
 
 def _numbers(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
-    if is_text(kind):
-        from qmedoid.tables.numbers import numbers_of_text
+    if kind in TEXT_TYPES:
+        from qmedoid.tables.text_kinds import numbers_of_text
 
         return numbers_of_text(array, spelling)
     if pa.types.is_boolean(kind):
@@ -140,12 +135,6 @@ def floats(values: npt.NDArray[Any]) -> Floats:
     return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64).astype(np.float64))
 
 
-def usable_floats(given: pa.Array | pa.ChunkedArray, column: Column) -> Floats:
-    """Cells of a column as numbers in double precision, or microseconds since 1970; NaN where a model takes none."""
-    values = floats(read_as(given, column).values)
-    return values if column.kind == "date" else np.where(is_usable(values), values, np.nan)
-
-
 def _as_floats(array: pa.Array) -> npt.NDArray[Any]:
     """Numbers as floats, missing ones as NaN; the scoring kernel reads both precisions in place."""
     values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
@@ -154,7 +143,7 @@ def _as_floats(array: pa.Array) -> npt.NDArray[Any]:
 
 def _truths(array: pa.Array) -> Cells:
     """Booleans, the numbers 0 and 1, or words such as true and no."""
-    if is_text(array.type):
+    if array.type in TEXT_TYPES:
         import pyarrow.compute as pc
 
         words = pc.utf8_lower(pc.utf8_trim_whitespace(array))
@@ -172,7 +161,7 @@ def _truths(array: pa.Array) -> Cells:
 
 def _dates(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
-    if is_text(kind) or (spelling == "yyyymmdd" and (pa.types.is_integer(kind) or pa.types.is_floating(kind))):
+    if kind in TEXT_TYPES or (spelling == "yyyymmdd" and (pa.types.is_integer(kind) or pa.types.is_floating(kind))):
         from qmedoid.tables.dates import dates_spelt
 
         return dates_spelt(array, spelling)
@@ -272,17 +261,20 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
             found = np.append(np.argsort(np.argsort(names)), -1)[codes]
             places[:, place] = found - found.min(initial=0)
             continue
-        places[:, place] = ranks(with_equal_cells(floats(read_as(given, column).values)[:, None]))[:, 0]
+        places[:, place] = ranks(with_equal_cells(floats(read(given, column).values)[:, None]))[:, 0]
     return places, [column.kind == "category" for column in columns]
 
 
-def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> tuple[Codes, pa.Array]:
+def level_codes(
+    given: pa.Array | pa.ChunkedArray, levels: tuple[str, ...], column: Column | None = None
+) -> tuple[Codes, pa.Array]:
     """The place of each cell among the levels: L where it is missing or empty, L + 1 where it is none of them.
 
     Blanks around a text are no part of it, and a number is the same however it is written: 1.0 is the level ``"1"``.
-    Leading zeros are part of a text: ``"007"`` is not 7. The cells that are none of the levels come as texts.
+    Leading zeros are part of a text: ``"007"`` is not 7. The cells that are none of the levels come as texts. A column
+    says what stands for missing cells.
     """
-    array = one_chunk(column)
+    array = one_chunk(given if column is None else without_missing_values(given, column))
     if pa.types.is_dictionary(array.type):
         # Each level is looked up once, however many rows hold it.
         of_level = np.append(_places(as_text(one_chunk(array.dictionary)), levels), len(levels))
@@ -292,11 +284,6 @@ def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> 
         codes = _places(as_text(array), levels)
     unseen = codes == len(levels) + 1
     return codes, texts(array.filter(pa.array(unseen))) if unseen.any() else _NOTHING
-
-
-def codes_as(given: pa.Array | pa.ChunkedArray, column: Column, levels: tuple[str, ...]) -> tuple[Codes, pa.Array]:
-    """Cells by their places among levels, as `level_codes` has them, with what stands for missing cells in a column."""
-    return level_codes(without_missing_values(given, column), levels)
 
 
 def _places(text: pa.Array, levels: tuple[str, ...]) -> Codes:

@@ -16,6 +16,7 @@ from qmedoid.model.contract import Column
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import as_table
+from qmedoid.tables.dataset import check_roles, in_roles
 from qmedoid.tables.documents import (
     CheckDuplicatesDict,
     CheckedClassDict,
@@ -24,7 +25,7 @@ from qmedoid.tables.documents import (
     CheckFindingDict,
 )
 from qmedoid.tables.kinds import CONSTANT, EMPTY, IDENTIFIERS, Inferred, infer_columns
-from qmedoid.tables.roles import Role, Sentinels, check_missing, check_roles, in_roles, quoted
+from qmedoid.tables.roles import Role, Sentinels, check_missing, quoted
 from qmedoid.tables.targets import class_labels, target_notes
 
 Codes = npt.NDArray[np.int32]
@@ -237,7 +238,7 @@ class _Check:
         name, n_missing = shown["name"], shown["missing"]
         if n > n_missing >= _MOSTLY_MISSING * n:
             self.add("mostly_missing", f"column {name!r}: {n_missing:,} of {n:,} cells are missing", name)
-        if shown["kind"] == "category" and cells.is_text(different.type):
+        if shown["kind"] == "category" and different.type in cells.TEXT_TYPES:
             levels = pc.utf8_trim_whitespace(cells.as_text(different).cast(pa.string())).unique().drop_null()
             keys = pc.replace_substring_regex(pc.utf8_lower(levels), r"\s+", " ")
             groups: dict[str, list[str]] = {}
@@ -297,7 +298,7 @@ def _is_absent(different: pa.Array) -> Flags:
     """Which of the different cells mean none: NaN, and texts of blanks."""
     if pa.types.is_floating(different.type):
         return np.asarray(np.isnan(different.to_numpy(zero_copy_only=False)))
-    if cells.is_text(different.type):
+    if different.type in cells.TEXT_TYPES:
         return np.asarray(cells.texts(different).is_null().to_numpy(zero_copy_only=False))
     return np.zeros(len(different), dtype=bool)
 
@@ -327,7 +328,7 @@ def _described(
             why = f"it has the role {role!r}"
         elif pa.types.is_dictionary(kind):
             why = "the file says that it is a category"
-        elif cells.is_text(kind) and draft.kind in ("number", "date"):
+        elif kind in cells.TEXT_TYPES and draft.kind in ("number", "date"):
             why = f"texts that are {why}"
         elif pa.types.is_integer(kind):
             why = "whole numbers"
@@ -354,7 +355,9 @@ def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> floa
     frequencies of its bin among the rows of the other folds. For two classes it is the ROC-AUC of that score, or of the
     number itself where that is larger; for more the mean recall of the most frequent class of the bin.
     """
-    values = None if draft.kind == "category" else cells.usable_floats(column, draft)
+    values = None if draft.kind == "category" else cells.floats(cells.read(column, draft).values)
+    if values is not None and draft.kind != "date":
+        values = np.where(cells.is_usable(values), values, np.nan)
     if values is None:  # missing cells are a level
         levels = cells.texts(column).dictionary_encode()
         places = levels.indices.fill_null(len(levels.dictionary)).to_numpy(zero_copy_only=False)

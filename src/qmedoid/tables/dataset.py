@@ -4,9 +4,10 @@ Estimators make one of what they are given, the command line of a file, and a fi
 is fitted again, to folds, to bootstrap samples or beside baselines, is fitted to a part of one (`Dataset.take`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,9 +20,9 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import shortened
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
-from qmedoid.tables.roles import Role, check_roles, in_roles
+from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import Target, check_classes
+from qmedoid.tables.targets import Target, refuse_quantity
 
 _TARGET_NAME = "it has the name of the target: rename it, or the target, to keep it"
 # What is done with the columns that are not learned from, and the reason that a model gives for leaving them out.
@@ -83,7 +84,7 @@ class DatasetSettings:
             missing=self.missing,
             n_rows=n_rows,
         )
-        found.check_any()
+        _check_any(found)
         used = {getattr(self, use): why for use, (_, why) in _USES.items()}
         return replace(found, left_out={name: used.get(name, why) for name, why in found.left_out.items()})
 
@@ -156,7 +157,14 @@ class Dataset:
         if len(table) == 0:
             raise DataError(f"No row of {source.description} has a class in {name!r}: there is nothing to fit.")
         if like is None:
-            check_classes(target, takes_numbers=settings.takes_numbers)
+            labels = target.classes.tolist()
+            if len(labels) == 1:
+                raise DataError(
+                    f"The target {name!r} holds one class only, {labels[0]!r}: a fit needs at least 2. "
+                    "Give another column as --target, or a table with other rows as well."
+                )
+            if not settings.takes_numbers:
+                refuse_quantity(name, labels, target.counts.tolist())
         merged = len(table[name].unique()) - len(target.classes)
         if merged > 0:
             notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks around them only.")
@@ -177,7 +185,7 @@ class Dataset:
     @cached_property
     def own_kinds(self) -> Inferred:
         """How the columns are read, without those that hold nothing to learn from in these rows."""
-        return infer_alike(self.table, self.kinds) if self.is_part else self.kinds
+        return _check_any(infer_alike(self.table, self.kinds)) if self.is_part else self.kinds
 
     @cached_property
     def cells(self) -> Codes:
@@ -207,11 +215,6 @@ class Dataset:
             vars(part)["cells"] = ranks(self.cells[rows])
         return part
 
-    def places(self, numbers: Codes) -> Codes:
-        """Places of rows by their numbers in the source."""
-        order = np.argsort(self.rows, kind="stable")
-        return order[np.searchsorted(self.rows[order], numbers)]
-
     def time_order(self) -> Codes | None:
         """Rows in the order of time, rows of one time in their own; None where nothing says it."""
         if self.times is None:
@@ -221,24 +224,23 @@ class Dataset:
         order = pc.sort_indices(pa.table({"time": self.times}), sort_keys=[("time", "ascending")]).to_numpy()
         return np.asarray(order, dtype=np.intp)
 
-    def split(self, valid: float, test: float, seed: int) -> tuple["Dataset", "Dataset | None", "Dataset | None"]:
-        """Training, validation and test rows, by shares; None where there are none.
+    def split(self, test: float, seed: int) -> tuple["Dataset", "Dataset | None"]:
+        """Training and test rows, by the share of these; None where there are none.
 
         In the order of time, if there is one (the last rows are the test), else by chance. Rows that belong together
         stay together. The notes of the training rows say of how many that is not so.
         """
         groups, order = self.together(), self.time_order()
-        parts = split_rows(self.target.codes, valid, test, order=order, seed=seed, groups=groups)
-        train, validation, held_out = (self.take(rows) if len(rows) else None for rows in parts)
-        assert train is not None, "some rows are left to train on"
-        known = 0
-        if order is not None and groups is not None:
-            known = int(np.isin(groups[np.append(parts[1], parts[2])], groups[parts[0]]).sum())
+        rows, others = split_rows(self.target.codes, test, order=order, seed=seed, groups=groups)
+        if not len(rows):
+            raise ParameterError(f"--test takes {test:.3g} of the rows: nothing is left to train on.")
+        train, held_out = self.take(rows), self.take(others) if len(others) else None
+        known = 0 if order is None or groups is None else int(np.isin(groups[others], groups[rows]).sum())
         if known:
             what = "are equal to one" if self.groups is None else f"have the {self.settings.groups!r} of one"
             said = f"{known:,} of the rows that are held out by time {what} of the training rows."
             train = replace(train, notes=(said,))
-        return train, validation, held_out
+        return train, held_out
 
     def folds(self, n_folds: int, seed: int) -> Folds:
         """Rows to fit and rows to judge by of each fold of ``--cv``, split as `split` does.
@@ -260,6 +262,15 @@ class Dataset:
                 lacks = "no row to judge by" if len(judged) == 0 else "rows of one class only to fit"
                 raise ParameterError(f"--cv {n_folds}: fold {place} has {lacks}. Give fewer folds, or more rows.")
         return folds
+
+
+def _check_any(found: Inferred) -> Inferred:
+    """Refuse a table that has no column to learn from."""
+    if not found.columns:
+        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(found.left_out.items())[:5])
+        why = f" ({reasons})" if reasons else ": the table has no column besides the target"
+        raise DataError(f"No column is left to learn from{why}.")
+    return found
 
 
 def read_rows(
@@ -343,35 +354,116 @@ def _weights_in(table: pa.Table, name: str, rows: Codes) -> Array:
 
 
 def split_rows(
-    classes: Codes, valid: float, test: float, *, order: Codes | None, seed: int, groups: Codes | None = None
-) -> tuple[Codes, Codes, Codes]:
-    """Rows that train, validate and test, by shares: in an order, if there is one, else by chance and class.
+    classes: Codes, test: float, *, order: Codes | None, seed: int, groups: Codes | None = None
+) -> tuple[Codes, Codes]:
+    """Rows that train and test, by the share of these: in an order, if there is one, else by chance and class.
 
     Of every class the same share goes to each part, rounded; a class of one row stays in training. Rows of one group
     go to one part, except in an order, of which the last rows are the test.
     """
-    if valid + test >= 1:
-        raise ParameterError(f"--valid and --test take {valid + test:.3g} of the rows: nothing is left to train on.")
     if order is not None:
-        n_test, n_valid = round(test * len(classes)), round(valid * len(classes))
-        rest = len(classes) - n_test - n_valid
-        return order[:rest], order[rest : rest + n_valid], order[rest + n_valid :]
+        rest = len(classes) - round(test * len(classes))
+        return order[:rest], order[rest:]
     rng = np.random.default_rng(seed)
     classes = numbered(classes)  # a split does not depend on the names of the classes
-    use = np.zeros(len(classes) if groups is None else groups.max() + 1, dtype=np.intp)
+    is_test = np.zeros(len(classes) if groups is None else groups.max() + 1, dtype=np.bool_)
     # Whole groups by chance, each as one of its rarest class; the shares are those of the rows.
     classes = classes if groups is None else group_classes(groups, classes)
     for code in np.unique(classes):
         members = rng.permutation(np.flatnonzero(classes == code))
         if groups is None:
-            n_test, n_valid = round(test * len(members)), round(valid * len(members))
-            use[members[len(members) - n_test - n_valid :]] = 1
-            use[members[len(members) - n_test :]] = 2
+            is_test[members[len(members) - round(test * len(members)) :]] = True
         elif len(members) > 1:  # one group alone stays in training
             # A group goes where its middle row would go.
             sizes = np.bincount(groups)[members]
             middles = (np.cumsum(sizes) - sizes / 2.0) / sizes.sum()
-            use[members] = (middles > 1.0 - valid - test).astype(np.intp) + (middles > 1.0 - test)
-    use = use if groups is None else use[groups]
-    train, validation, held_out = (np.flatnonzero(use == part) for part in range(3))
-    return train, validation, held_out
+            is_test[members] = middles > 1.0 - test
+    is_test = is_test if groups is None else is_test[groups]
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+_LARGEST_FILE = 1 << 20
+_WHOLE = r"^(\s*-?(?:0|[1-9]\d{0,14}))\.0*(\s*)$"
+
+
+def check_roles(
+    *parts: tuple[str, Any], names: Collection[str] | None = None, target: str | None = None
+) -> dict[str, Role]:
+    """Roles of columns by what several places say, each with the words that name it; what is wrong is refused.
+
+    So are roles of columns that are not among `names` (None allows all), and of the target. A column has one role, but
+    `keep` goes together with one that says how cells are read, as such a column is kept anyway.
+    """
+    merged: dict[str, Role] = {}
+    origins: dict[str, str] = {}
+    for origin, roles in parts:
+        if roles is not None and not isinstance(roles, Mapping):
+            such = "such as {'zip': 'category'}"
+            raise ParameterError(f"{origin} must map column names to roles, {such}. Got {roles!r}.")
+        for name, role in (roles or {}).items():
+            if not isinstance(name, str):
+                raise ParameterError(f"{origin} must name columns by texts. Got {name!r} instead.")
+            if role not in ROLES:
+                allowed = "'category', 'number', 'date', 'keep' or 'ignore'"
+                raise ParameterError(f"{origin} gives column {name!r} the role {role!r}. Allowed are {allowed}.")
+            if name == target:
+                raise ParameterError(f"Column {name!r} is the target and cannot have the role {role!r}: leave one out.")
+            if names is not None and name not in names:
+                raise ParameterError(
+                    f"Column {name!r} has the role {role!r}, but is not a column.{did_you_mean(name, names)} "
+                    f"The columns are {some_of([repr(one) for one in names])}."
+                )
+            before = merged.get(name, role)
+            pair = {before, role}
+            if len(pair) > 1 and not ("keep" in pair and "ignore" not in pair):
+                raise ParameterError(
+                    f"Column {name!r} has two roles: {before!r} by {origins[name]} and {role!r} by {origin}. "
+                    "Give it one."
+                )
+            if name not in merged or before == "keep":
+                merged[name], origins[name] = role, origin
+    return merged
+
+
+def read_roles_file(path: Path) -> dict[str, Role]:
+    """Roles from a TOML file of lines such as ``zip = "category"``."""
+    import tomllib
+
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise DataError(f"{path} has more than {_LARGEST_FILE:,} bytes: that is no file of column roles.")
+        content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise DataError(f"The file of roles {str(path)!r} cannot be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(
+            f'{path} is no TOML file of column roles: {error}. Write a line such as zip = "category" for each column, '
+            "and quotes around a name with blanks or points."
+        ) from error
+    # A name with a point that has no quotes is a table within a table.
+    inner = next((name for name, role in content.items() if isinstance(role, Mapping)), None)
+    if inner is not None:
+        raise ParameterError(f"{path}: {inner!r} holds a table, not a role. Put names with points into quotes.")
+    return check_roles((str(path), content))
+
+
+def in_roles(table: pa.Table, roles: Mapping[str, Role]) -> pa.Table:
+    """The table with categories by role as texts: whole numbers without ``.0``, as scoring looks them up."""
+    for name, role in roles.items():
+        if role != "category" or name not in table.column_names or pa.types.is_dictionary(table[name].type):
+            continue
+        array = cells.one_chunk(table[name])
+        kind = array.type
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+            raise DataError(
+                f"Column {name!r} has the role 'category', but holds dates ({kind}), which can be written in many "
+                "ways. Turn them into texts first, or give it the role 'date'."
+            )
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise DataError(f"Column {name!r} has the role 'category', but cells of type {kind} are not read.")
+        import pyarrow.compute as pc
+
+        # Blanks around a text stay: it is shown as it stands in the table, and looked up without them.
+        made = pc.replace_substring_regex(cells.as_text(array), _WHOLE, r"\1\2")
+        table = table.set_column(table.column_names.index(name), name, made)
+    return table

@@ -169,16 +169,16 @@ class Difference:
 
     def raise_or_warn(
         self, on_mismatch: OnMismatch, *, way_out: str | None = None, subject: str = _SUBJECT, warns: bool = True
-    ) -> None:
+    ) -> list[str]:
         """Raise `BrokenContractError` with the diff if the contract is broken, or warn and go on; notes are warnings.
 
         Cells that the model cannot fill in are an error in any case. `way_out` ends the message: what can be done;
-        `subject` begins it: which rows are not like which. Without `warns` it is the caller who warns.
+        `subject` begins it: which rows are not like which. Without `warns` it is the caller who warns. Returns
+        `deviations`.
         """
-        lines = self.lines()
-        if not lines:
-            return
         breaking, notes = self._lines()
+        if not (lines := self.lines()):
+            return []
         shown = lines[:_SHOWN] + ([f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
         message = f"{subject}:\n" + "\n".join(shown)
         if self.has_refused_cells or (breaking and on_mismatch == "error"):
@@ -188,6 +188,7 @@ class Difference:
             raise BrokenContractError(f"{message}\n{way_out or go_on}", self.as_dict())
         if warns and (breaking or notes):
             warn(message)
+        return breaking + notes
 
     def _lines(self) -> tuple[list[str], list[str]]:
         """What breaks the contract, and what is only noted; without extra columns."""

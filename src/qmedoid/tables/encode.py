@@ -105,10 +105,10 @@ def encode_column(
 
 def read_column(given: pa.Array | pa.ChunkedArray, column: Column, issues: Issues) -> cells.Cells:
     """Cells of a column that is no category; those with maybe thousands for decimals, 1.275 beside 935, are wrong."""
-    read = cells.read_as(given, column)
-    if column.kind != "number" or not cells.is_text(given.type) or issues.trusts_points:
+    read = cells.read(given, column)
+    if column.kind != "number" or given.type not in cells.TEXT_TYPES or issues.trusts_points:
         return read
-    from qmedoid.tables.numbers import doubtful_points
+    from qmedoid.tables.text_kinds import doubtful_points
 
     doubtful = None
     if column.name not in issues.shows_points and maybe_thousands(read.values):
@@ -132,7 +132,7 @@ def _dates(read: cells.Cells, column: Column, encoding: Dates, issues: Issues) -
 
 
 def _levels(given: pa.Array, column: Column, encoding: Levels, issues: Issues) -> list[Array]:
-    codes, unseen = cells.codes_as(given, column, encoding.levels)
+    codes, unseen = cells.level_codes(given, encoding.levels, column)
     if len(unseen) and len(column.levels) > len(encoding.levels):
         places, _ = cells.level_codes(unseen, column.levels)
         is_known = places < len(column.levels)
@@ -166,7 +166,7 @@ def _count(column: Column, wrong: pa.Array, n_missing: int, issues: Issues) -> N
     if len(wrong):
         respelt = wrong.slice(0, 0)
         if column.kind in ("number", "date"):
-            from qmedoid.tables.numbers import in_other_spelling
+            from qmedoid.tables.text_kinds import in_other_spelling
 
             respelt = in_other_spelling(wrong, column)
         count_wrong(column, wrong, respelt, issues)
@@ -190,7 +190,13 @@ def training_summary(
         missing[numbers[block]] = len(values) - cells.is_usable(values).sum(axis=0)
     for place in np.flatnonzero(missing < 0).tolist():
         column = contract.columns[place]
-        missing[place] = _n_missing(table.column(column.name), column, encodings[place])
+        given, encoding = table.column(column.name), encodings[place]
+        if isinstance(encoding, Levels):
+            codes, _ = cells.level_codes(given, encoding.levels, column)
+            missing[place] = (codes == len(encoding.levels)).sum()
+            continue
+        values = cells.read(given, column).values
+        missing[place] = (np.isnat(values) if isinstance(encoding, Dates) else ~cells.is_usable(values)).sum()
     return TrainingSummary(table.num_rows, missing, curve)
 
 
@@ -200,15 +206,6 @@ def plain_numbers(contract: Contract, encodings: Sequence[Encoding]) -> Codes:
     plain = ((place, encoding) for place, (one, encoding) in pairs if one.kind == "number" and not one.missing_values)
     numbers = [place for place, encoding in plain if isinstance(encoding, Numbers)]
     return np.array(numbers, dtype=np.intp)
-
-
-def _n_missing(given: pa.ChunkedArray, column: Column, encoding: Encoding) -> int:
-    """Rows in which a column is missing."""
-    if isinstance(encoding, Levels):
-        codes, _ = cells.codes_as(given, column, encoding.levels)
-        return int((codes == len(encoding.levels)).sum())
-    values = cells.read_as(given, column).values
-    return int((np.isnat(values) if isinstance(encoding, Dates) else ~cells.is_usable(values)).sum())
 
 
 # Rows whose cells lie side by side in memory at once.
@@ -231,8 +228,8 @@ def remember_rows(model: Model, tables: Sequence[pa.Table], *, most: int = MOST_
     for bits in kept or (_bits(model, part) for part in parts):
         total += bits.view(np.uint64).sum(axis=0, dtype=np.uint64)
     key = blake2b(total.tobytes(), digest_size=KEY_BYTES).digest()
-    hashes = [_hashed(bits, key) for bits in kept or (_bits(model, part) for part in parts)]
-    return SeenRows.of(key, np.concatenate(hashes), most=most)
+    hashes = np.unique(np.concatenate([_hashed(bits, key) for bits in kept or (_bits(model, part) for part in parts)]))
+    return SeenRows(key, hashes[:most].copy(), len(hashes) > most)
 
 
 def row_hashes(model: Model, batch: pa.RecordBatch | pa.Table) -> Hashes | None:
@@ -277,9 +274,9 @@ def _bits(model: Model, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int6
         column, encoding = model.contract.columns[place], model.encodings[place]
         given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
         if isinstance(encoding, Levels):
-            found[:, number] = cells.codes_as(given, column, encoding.levels)[0]
+            found[:, number] = cells.level_codes(given, encoding.levels, column)[0]
             continue
-        values = cells.read_as(given, column).values
+        values = cells.read(given, column).values
         if isinstance(encoding, Dates):
             found[:, number] = values.astype("M8[us]").astype(np.int64)
         else:

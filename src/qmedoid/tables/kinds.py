@@ -50,17 +50,10 @@ class Inferred:
     notes: dict[str, str] = field(default_factory=dict)
     sentinels: dict[str, Sentinels] = field(default_factory=dict)
 
-    def check_any(self) -> None:
-        """Refuse a table that has no column to learn from."""
-        if not self.columns:
-            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(self.left_out.items())[:5])
-            why = f" ({reasons})" if reasons else ": the table has no column besides the target"
-            raise DataError(f"No column is left to learn from{why}.")
-
 
 def kind_of_type(kind: pa.DataType) -> Kind | None:
     """What columns of an Arrow type are by default; None for lists, structs, bytes and columns without a type."""
-    if pa.types.is_dictionary(kind) or cells.is_text(kind):
+    if pa.types.is_dictionary(kind) or kind in cells.TEXT_TYPES:
         return "category"
     if pa.types.is_boolean(kind):
         return "boolean"
@@ -104,7 +97,7 @@ def infer_columns(
         if role == "ignore":
             left_out[name] = "it was to be ignored"
             continue
-        found = _look_at(name, cells.one_chunk(table.column(name)), (decimal, date_order), role, n_rows)
+        found = _look_at(name, table.column(name), (decimal, date_order), role, n_rows)
         if isinstance(found, str):
             left_out[name] = found
             continue
@@ -177,7 +170,7 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
         if column.name in plain:
             columns.append(replace(column, missing=plain[column.name].missing))
             continue
-        array = cells.one_chunk(table.column(column.name))
+        array = table.column(column.name)
         if column.kind == "category":
             found = _category_column(column.name, array, keep=True)
         else:
@@ -251,7 +244,7 @@ def _look_at(
         return _number_column(
             name, kind, cells.read(array, kind), array, keep=is_kept, settled=is_settled, n_rows=n_rows
         )
-    if not cells.is_text(array.type):
+    if array.type not in cells.TEXT_TYPES:
         return _category_column(name, array, keep=role == "keep")
     return _text_column(name, array, hints, keep=role == "keep")
 
@@ -264,7 +257,7 @@ def _in_role(
     if array.null_count == len(array):
         return EMPTY
     spelling, read, note = "", cells.read(array, role), None
-    if cells.is_text(array.type):
+    if array.type in cells.TEXT_TYPES:
         from qmedoid.tables.text_kinds import read_text
 
         found = read_text(name, array, *hints)

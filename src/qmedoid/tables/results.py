@@ -25,7 +25,7 @@ from qmedoid.model.importance import check_explained, column_contributions
 from qmedoid.model.model import Decisions, Model
 from qmedoid.spelling import did_you_mean, printable
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read, without_missing_values
+from qmedoid.tables.cells import TEXT_TYPES, as_text, joined_texts, one_chunk, read, without_missing_values
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.writing import OnBadRow
@@ -282,7 +282,7 @@ def _shown(batch: pa.RecordBatch | pa.Table, column: Column, rows: npt.NDArray[n
     given = one_chunk(without_missing_values(batch.column(column.name), column)).take(pa.array(rows))
     if pa.types.is_dictionary(given.type):
         given = given.dictionary_decode()
-    if is_text(given.type) and not column.spelling and column.kind in ("number", "boolean"):
+    if given.type in TEXT_TYPES and not column.spelling and column.kind in ("number", "boolean"):
         # Cells of a file that had to be read as texts are shown as those of any other.
         values = read(given, column.kind).values
         given = pa.array(values, mask=np.isnan(values))
@@ -292,7 +292,7 @@ def _shown(batch: pa.RecordBatch | pa.Table, column: Column, rows: npt.NDArray[n
         text = pa.array(np.char.mod("%.6g", values).tolist(), pa.string(), mask=np.isnan(values))
     elif pa.types.is_boolean(given.type):
         text = pc.if_else(given, "True", "False")
-    elif is_text(given.type) or pa.types.is_integer(given.type):
+    elif given.type in TEXT_TYPES or pa.types.is_integer(given.type):
         text = as_text(given).cast(pa.string())
         if pc.any(pc.greater(pc.utf8_length(text), LONGEST)).as_py():
             text = pa.array([None if cell is None else cell_text(cell) for cell in text.to_pylist()], pa.string())

@@ -1,11 +1,7 @@
-"""Column roles, and columns that number or name the rows, from which nothing can be learned.
-
-A role is what a user says that a column is; it wins over what is guessed from the cells.
-"""
+"""Values that stand for missing cells: those that a user names, and those that look as if they did."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -21,92 +17,7 @@ from qmedoid.tables.documents import SentinelDict
 
 Role = Literal["category", "number", "date", "keep", "ignore"]
 ROLES: tuple[Role, ...] = get_args(Role)
-_LARGEST_FILE = 1 << 20
-_WHOLE = r"^(\s*-?(?:0|[1-9]\d{0,14}))\.0*(\s*)$"
-
-
-def check_roles(
-    *parts: tuple[str, Any], names: Collection[str] | None = None, target: str | None = None
-) -> dict[str, Role]:
-    """Roles of columns by what several places say, each with the words that name it; what is wrong is refused.
-
-    So are roles of columns that are not among `names` (None allows all), and of the target. A column has one role, but
-    `keep` goes together with one that says how cells are read, as such a column is kept anyway.
-    """
-    merged: dict[str, Role] = {}
-    origins: dict[str, str] = {}
-    for origin, roles in parts:
-        if roles is not None and not isinstance(roles, Mapping):
-            such = "such as {'zip': 'category'}"
-            raise ParameterError(f"{origin} must map column names to roles, {such}. Got {roles!r}.")
-        for name, role in (roles or {}).items():
-            if not isinstance(name, str):
-                raise ParameterError(f"{origin} must name columns by texts. Got {name!r} instead.")
-            if role not in ROLES:
-                allowed = "'category', 'number', 'date', 'keep' or 'ignore'"
-                raise ParameterError(f"{origin} gives column {name!r} the role {role!r}. Allowed are {allowed}.")
-            if name == target:
-                raise ParameterError(f"Column {name!r} is the target and cannot have the role {role!r}: leave one out.")
-            if names is not None and name not in names:
-                raise ParameterError(
-                    f"Column {name!r} has the role {role!r}, but is not a column.{did_you_mean(name, names)} "
-                    f"The columns are {some_of([repr(one) for one in names])}."
-                )
-            before = merged.get(name, role)
-            pair = {before, role}
-            if len(pair) > 1 and not ("keep" in pair and "ignore" not in pair):
-                raise ParameterError(
-                    f"Column {name!r} has two roles: {before!r} by {origins[name]} and {role!r} by {origin}. "
-                    "Give it one."
-                )
-            if name not in merged or before == "keep":
-                merged[name], origins[name] = role, origin
-    return merged
-
-
-def read_roles_file(path: Path) -> dict[str, Role]:
-    """Roles from a TOML file of lines such as ``zip = "category"``."""
-    import tomllib
-
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise DataError(f"{path} has more than {_LARGEST_FILE:,} bytes: that is no file of column roles.")
-        content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise DataError(f"The file of roles {str(path)!r} cannot be read: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(
-            f'{path} is no TOML file of column roles: {error}. Write a line such as zip = "category" for each column, '
-            "and quotes around a name with blanks or points."
-        ) from error
-    # A name with a point that has no quotes is a table within a table.
-    inner = next((name for name, role in content.items() if isinstance(role, Mapping)), None)
-    if inner is not None:
-        raise ParameterError(f"{path}: {inner!r} holds a table, not a role. Put names with points into quotes.")
-    return check_roles((str(path), content))
-
-
-def in_roles(table: pa.Table, roles: Mapping[str, Role]) -> pa.Table:
-    """The table with categories by role as texts: whole numbers without ``.0``, as scoring looks them up."""
-    for name, role in roles.items():
-        if role != "category" or name not in table.column_names or pa.types.is_dictionary(table[name].type):
-            continue
-        array = cells.one_chunk(table[name])
-        kind = array.type
-        if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
-            raise DataError(
-                f"Column {name!r} has the role 'category', but holds dates ({kind}), which can be written in many "
-                "ways. Turn them into texts first, or give it the role 'date'."
-            )
-        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            raise DataError(f"Column {name!r} has the role 'category', but cells of type {kind} are not read.")
-        import pyarrow.compute as pc
-
-        # Blanks around a text stay: it is shown as it stands in the table, and looked up without them.
-        made = pc.replace_substring_regex(cells.as_text(array), _WHOLE, r"\1\2")
-        table = table.set_column(table.column_names.index(name), name, made)
-    return table
-
+"""What a user can say that a column is; it wins over what is guessed from the cells."""
 
 FEWEST_ROWS, LEAST_SHARE = 5, 0.005
 STEPS, REACH, SPIKE = 3.0, 0.1, 3.0
@@ -272,7 +183,7 @@ def with_missing_values(
         if text is None:
             texts[number] = str(value).strip()
             kind = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
-            is_there = cells.is_text(kind) and pc.any(pc.equal(cells.texts(given), texts[number])).as_py()
+            is_there = kind in cells.TEXT_TYPES and pc.any(pc.equal(cells.texts(given), texts[number])).as_py()
             if not is_sample and not is_there:
                 examples = cells.texts(given.slice(0, 100)).drop_null().unique().to_pylist()[:3]
                 such = f", such as {', '.join(examples)}" if examples else ""

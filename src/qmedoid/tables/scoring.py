@@ -117,7 +117,7 @@ class TableReading(AbstractContextManager["TableReading"]):
                 cells = [without_missing(one) if one.type == pa.string() else one for one in read.columns]
                 read = pa.record_batch(cells, names=read.schema.names)
             if source.is_text and source.decimal == ",":
-                from qmedoid.tables.numbers import comma_numbers
+                from qmedoid.tables.text_kinds import comma_numbers
 
                 for name in self._plain:
                     at = read.schema.get_field_index(name)
@@ -179,19 +179,10 @@ class TableReading(AbstractContextManager["TableReading"]):
         self.lenient = True
         return run()
 
-    def row(self, number: int) -> pa.Table:
-        """The row of that number, counted from 0, as a table."""
-        passed = 0
-        for batch, _ in self.batches():
-            if number < passed + len(batch):
-                return pa.Table.from_batches([batch.slice(number - passed, 1)])
-            passed += len(batch)
-        raise DataError(f"There is no row {number}: the table has {passed:,} rows, counted from 0.")
-
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
         self.difference = replace(self._difference, issues=self.issues)
-        self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
+        self.deviations = self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
         return self.difference
 
 
@@ -203,6 +194,24 @@ def read_through(
         found = reading.in_kind(lambda: look(reading))
         reading.check()
         return found, reading
+
+
+def read_row(
+    model: Model, where: str, settings: ScoreSettings, number: int, look: Callable[[pa.Table, Issues], T]
+) -> tuple[pa.Table, T, list[str]]:
+    """The row of that number (from 0) as a table, what is made of it, and how the table differs from the contract."""
+
+    def look_at_row(reading: TableReading) -> tuple[pa.Table, T]:
+        passed = 0
+        for batch, _ in reading.batches():
+            if number < passed + len(batch):
+                record = pa.Table.from_batches([batch.slice(number - passed, 1)])
+                return record, look(record, reading.issues)
+            passed += len(batch)
+        raise DataError(f"There is no row {number}: the table has {passed:,} rows, counted from 0.")
+
+    (record, made), reading = read_through(model, where, settings, look_at_row, all_columns=True)
+    return record, made, reading.deviations
 
 
 def decide_rows(

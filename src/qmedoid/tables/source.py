@@ -217,13 +217,15 @@ class TableSource(AbstractContextManager["TableSource"]):
     Types of texts in its schema are inferred from the first part of each file; a column without any value there has the
     null type. Dictionaries are decoded. `n_bytes` is None for standard input, `n_rows` for texts. `is_text` says that
     at least one file is a text, `is_all_text` that all are, `decimal` is the decimal sign of texts. `origin` is the
-    file of the batch that was read last, and the place of its first row there (from 0).
+    file of the batch that was read last, and the place of its first row there (from 0). `notes` say what was adjusted
+    while reading, each once.
     """
 
     def __init__(self, files: Sequence[TableFile], n_bytes: int | None, decimal: str | None = None) -> None:
         self._files, self._given_decimal = tuple(files), decimal
         self.n_bytes = n_bytes
         self.origin = "", 0
+        self._gather_notes()
         self._block: BlockRecords | None = None
         first = self._files[0]
         self.names = first.names
@@ -237,10 +239,8 @@ class TableSource(AbstractContextManager["TableSource"]):
             types = [common_type([file.schema.field(name).type for file in files]) for name in self.names]
             self.schema = pa.schema(list(zip(self.names, types, strict=True)))
 
-    @property
-    def notes(self) -> list[str]:
-        """What was adjusted while reading, each once."""
-        return list(dict.fromkeys(note for file in self._files for note in file.notes))
+    def _gather_notes(self) -> None:
+        self.notes = list(dict.fromkeys(note for file in self._files for note in file.notes))
 
     @property
     def bytes_read(self) -> int:
@@ -280,6 +280,7 @@ class TableSource(AbstractContextManager["TableSource"]):
             for batch in file.batches(wanted, kinds, **how):
                 self.origin, self._block = (file.name, row), file.block if isinstance(file, TextFile) else None
                 row += batch.num_rows
+                self._gather_notes()
                 yield batch
 
     def malformed(self, n_rows: int) -> dict[int, str]:

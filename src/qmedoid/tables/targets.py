@@ -300,18 +300,6 @@ def refuse_quantity(name: str, labels: Sequence[Any], counts: Sequence[int]) -> 
         )
 
 
-def check_classes(target: Target, *, takes_numbers: bool) -> None:
-    """Refuse a target of one class, and numbers of which each would be a class."""
-    labels = target.classes.tolist()
-    if len(labels) == 1:
-        raise DataError(
-            f"The target {target.name!r} holds one class only, {labels[0]!r}: a fit needs at least 2. "
-            "Give another column as --target, or a table with other rows as well."
-        )
-    if not takes_numbers:
-        refuse_quantity(str(target.name), labels, target.counts.tolist())
-
-
 def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str, str]]:
     """Problems with the classes of a target, by their rows: codes that do not change, and what to do."""
     found = quantity(labels, counts)

@@ -304,7 +304,7 @@ class TextFile:
             return False
         if pa.types.is_integer(column.type) or not (values != values.round()).any():
             return True
-        from qmedoid.tables.numbers import may_be_thousands
+        from qmedoid.tables.text_kinds import may_be_thousands
 
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 
@@ -512,7 +512,7 @@ _FEW = 256
 def maybe_thousands(values: npt.NDArray[Any]) -> bool:
     """Whether floats may be whole numbers whose thousands were parted by points, as 1.275 and 935; NaN is missing.
 
-    The first values tell of most columns that they are none. The texts say more: see `numbers.may_be_thousands`.
+    The first values tell of most columns that they are none. The texts say more: see `text_kinds.may_be_thousands`.
     """
     return len(values) > 0 and _in_thousands(values[:_FEW]) and _in_thousands(values)
 

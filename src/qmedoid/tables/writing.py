@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+from pyarrow import types
 
 from qmedoid.arrays import Flags
 from qmedoid.exceptions import ParameterError, QMedoidError
@@ -35,6 +35,10 @@ _RESULTS = frozenset(("prediction", "score", "margin", "decided_by"))
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 _NUMBER = r"^(-|[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?)$"
 
+# Types whose cells Arrow writes as CSV.
+_NUMBERS = (types.is_integer, types.is_floating, types.is_decimal)
+_TIMES = (types.is_date, types.is_time, types.is_timestamp, types.is_duration)
+_WRITTEN = (*_NUMBERS, *_TIMES, types.is_string, types.is_large_string, types.is_boolean, types.is_null)
 # Rows of a row group of Parquet.
 _GROUP_ROWS = 2**18
 
@@ -139,29 +143,21 @@ def _csv(file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[str]) 
     # Without Arrow's functions, whose import takes longer than to score a thousand rows.
     risky = {name for name in schema.names if re.search(_FORMULA, name) and not re.search(_NUMBER, name)}
     names = [f"'{name}" if name in risky.difference(exempt) else name for name in schema.names]
-    types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
-    written, texts = pa.schema(list(zip(names, types, strict=True))), (pa.string(), pa.large_string())
-    guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
+    # Arrow writes bytes as well, but not safely.
+    kinds = [kind if any(holds(kind) for holds in _WRITTEN) else pa.string() for kind in schema.types]
+    written, texts = pa.schema(list(zip(names, kinds, strict=True))), (pa.string(), pa.large_string())
+    guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, kinds, strict=True)]
 
     def write(batch: pa.RecordBatch) -> None:
         columns = [
             column if column.type == kind else as_text(column)
-            for column, kind in zip(batch.columns, types, strict=True)
+            for column, kind in zip(batch.columns, kinds, strict=True)
         ]
         columns = [_safe(column) if guard else column for column, guard in zip(columns, guarded, strict=True)]
         writer.write_batch(pa.record_batch(columns, schema=written))
 
     with CSVWriter(file, written, write_options=WriteOptions(delimiter=delimiter, quoting_style="needed")) as writer:
         yield write
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    """Whether Arrow writes cells of a type as CSV; bytes too, but not safely."""
-    types = pa.types
-    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    is_time = types.is_temporal(kind) and not types.is_interval(kind)
-    is_known = types.is_string(kind) or types.is_large_string(kind) or types.is_boolean(kind) or types.is_null(kind)
-    return is_number or is_time or is_known
 
 
 def _safe(texts: pa.Array) -> pa.Array:
@@ -228,7 +224,13 @@ def _bad_cells(
     absent = np.isnat(values) if column.kind == "date" else np.isnan(values)
     is_wrong = np.zeros(len(absent), dtype=np.bool_)
     if len(wrong):
-        is_wrong = absent & ~_are_missing(given, column)
+        import pyarrow.compute as pc
+
+        text = cells.texts(given)
+        missing = text.is_null()
+        if column.kind == "number":
+            missing = pc.or_(missing, pc.fill_null(pc.match_substring_regex(text, "^(?i:[+-]?nan)$"), True))
+        is_wrong = absent & ~missing.to_numpy(zero_copy_only=False)
         in_doubt = _in_doubt(given, column, wrong)
         if len(in_doubt):
             count_wrong(column, wrong, in_doubt, issues)
@@ -254,7 +256,7 @@ def _in_doubt(given: pa.Array | pa.ChunkedArray, column: Column, wrong: pa.Array
     """
     import pyarrow.compute as pc
 
-    from qmedoid.tables.numbers import POINT_MARK, in_other_spelling
+    from qmedoid.tables.text_kinds import POINT_MARK, in_other_spelling
 
     if column.spelling or column.kind != "number":
         return in_other_spelling(wrong, column) if column.kind in ("number", "date") else wrong.slice(0, 0)
@@ -262,18 +264,6 @@ def _in_doubt(given: pa.Array | pa.ChunkedArray, column: Column, wrong: pa.Array
     n_no_numbers = len(cells.read(given, "number").wrong)
     marked = wrong.filter(pc.ends_with(wrong, POINT_MARK))
     return pa.concat_arrays([wrong.slice(n_no_numbers), marked])
-
-
-def _are_missing(given: pa.Array | pa.ChunkedArray, column: Column) -> Flags:
-    """Which cells hold nothing, as those do that are read as missing and are not wrong."""
-    import pyarrow.compute as pc
-
-    text = cells.texts(given)
-    missing = text.is_null()
-    if column.kind == "number":
-        missing = pc.or_(missing, pc.fill_null(pc.match_substring_regex(text, "^(?i:[+-]?nan)$"), True))
-    flags: npt.NDArray[np.bool_] = missing.to_numpy(zero_copy_only=False)
-    return flags
 
 
 def _quoted(name: str, given: pa.Array | pa.ChunkedArray, places: Flags, what: str) -> pa.Array:

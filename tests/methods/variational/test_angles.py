@@ -31,19 +31,6 @@ def test_angles_are_clipped_standardized_values_in_units_of_the_span(features, c
     np.testing.assert_allclose(ends, [[span] * 3, [-span] * 3], rtol=1e-14)
 
 
-@given(FEATURES, st.floats(0.1, 100), st.floats(-100, 100))
-@settings(max_examples=30, deadline=None)
-def test_angles_do_not_depend_on_the_unit_of_a_feature(features, unit, zero):
-    changed = AngleMap(CENTER * unit + zero, SCALE * unit).apply(features * unit + zero)
-    np.testing.assert_allclose(changed, angle_map().apply(features), atol=1e-9)
-
-
-@given(FEATURES)
-@settings(max_examples=30, deadline=None)
-def test_larger_feature_never_has_a_smaller_angle(features):
-    assert (np.diff(angle_map().apply(np.sort(features, axis=0)), axis=0) >= 0).all()
-
-
 def test_default_is_three_deviations_and_a_quarter_turn():
     np.testing.assert_allclose(angle_map().apply(CENTER + 3 * SCALE[None]), [[np.pi / 2] * 3], rtol=1e-15)
     assert pytest.approx(SPAN) == np.pi / 2

@@ -80,15 +80,6 @@ def test_last_rz_changes_no_diagonal_observable(n_qubits, n_reps, reupload, seed
     np.testing.assert_allclose(with_rz, without, rtol=0, atol=1e-12)
 
 
-def test_rz_of_an_earlier_repetition_does():
-    ansatz = Ansatz(2, 2, 2)
-    rotations, inputs = random_case(ansatz)
-    moved = rotations.copy()
-    moved[1] += 0.5
-    difference = np.abs(simulated(ansatz, rotations, inputs)) ** 2 - np.abs(simulated(ansatz, moved, inputs)) ** 2
-    assert np.abs(difference).max() > 0.01
-
-
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 

@@ -61,11 +61,6 @@ def test_direct_gives_equal_probabilities_where_no_class_state_is_ever_measured(
     assert by_parameters.shape == (0,)
 
 
-def test_one_class_state_that_is_measured_decides():
-    probabilities = class_probabilities(DirectReadout(2, 3), np.array([[0.0, 1e-6, 0.0, 1 - 1e-6]]))
-    np.testing.assert_allclose(probabilities, [[0.0, 1.0, 0.0]], atol=1e-5)
-
-
 # --- strings --------------------------------------------------------------------------------------------------------
 
 

@@ -127,11 +127,11 @@ def evidence_model(rng, *, n_columns=12, n_classes=2, per_class=2, n_known=0):
     )
 
 
-def rare_model(rng, *, n_columns=12, n_classes=2, compress=True):
+def rare_model(rng, *, n_columns=12, n_classes=2, rare_class=1):
     assert n_classes == 2
     scaling = SignedLog(
         Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)),
-        Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)) if compress else None,
+        Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)),
     )
     metrics = np.vstack([np.ones(n_columns), np.maximum(rng.normal(size=n_columns), 0.0)])
     geometry = RareGeometry(
@@ -147,7 +147,7 @@ def rare_model(rng, *, n_columns=12, n_classes=2, compress=True):
         weights=rng.normal(size=n_features),
         intercept=-3.25,
         circuit_features=np.array([0, 1, 5]),
-        rare_class=int(compress),
+        rare_class=rare_class,
     )
 
 
@@ -227,7 +227,7 @@ def table_model(fields, *, seed=0, n_classes=2, prevalence=None, **changes):
         **fields,
         "records": records_of(fields["parts"][0]),
         "parameters": {"kind": "signed", "sizes": [2, 5], "nested": {"a": None}, "seed": 0},
-        "seen": SeenRows.of(bytes(range(16)), np.random.default_rng(seed).integers(0, 2**63, 40), most=40 - n_classes),
+        "seen": SeenRows(bytes(range(16)), np.sort(np.random.default_rng(seed).integers(0, 2**63, 40)), n_classes > 2),
         "novelty": novelty(np.random.default_rng(seed)),
         "training": training(np.random.default_rng(seed), n_classes),
         "metrics": {"accuracy": 0.75, "loss": float("nan"), "low": float("-inf"), "by class": [1, 2.5]},
@@ -348,10 +348,10 @@ def all_models():
             biases=np.array([0.5, -0.5, 1.0, -1.0]),
         ),
         "rare": table_model(geometric(rng, first=rare_model, curved=True), cut=0.5, priors=np.array([0.99, 0.01])),
+        "rare, first class": table_model(geometric(rng, first=rare_model, rare_class=0)),
         "rare and circuit": table_model(geometric(rng, first=rare_model, refine_below=1.0, residual=True)),
         "recalibrated circuit": table_model(recalibrated(rng)),
         "rare and comparisons": table_model(geometric(rng, first=rare_sum, refine_below=1.0, residual=True)),
-        "rare, not compressed": table_model(geometric(rng, first=rare_model, compress=False)),
     }
 
 

@@ -27,7 +27,7 @@ from qmedoid.methods.part import Backends, Calibration
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.part import RarePart
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
-from qmedoid.methods.variational.model import Network, VariationalModel, exact_expectations
+from qmedoid.methods.variational.model import Network, VariationalModel
 from qmedoid.methods.variational.readout import READOUTS, StringReadout
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision, PriorShift
@@ -200,7 +200,7 @@ def unstorable():
         ),
         (
             "backend",
-            table_model(plain_model, backends=Backends(expectations=exact_expectations)),
+            table_model(plain_model, backends=Backends(expectations=lambda *_: None)),
             "circuit of this model is run by a backend",
         ),
         ("read-out", table_model(one_part(other)), "The OtherReadout at .* cannot be stored"),
@@ -267,7 +267,10 @@ def test_path_without_a_model_is_refused_in_one_line(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-DERIVED = {"backends", "n_classes", "medoid_part", "medoids", "n_neighbors", "circuit", "policy", "source", "slope"}
+DERIVED = {
+    "backends", "n_classes", "medoid_part", "medoids", "n_neighbors", "circuit", "policy", "source", "columns",
+    "layout", "slope",
+}  # fmt: skip
 
 
 def test_format_4_stores_these_fields():

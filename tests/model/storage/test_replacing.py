@@ -65,11 +65,6 @@ def test_path_that_cannot_be_a_file_is_refused_before_and_while_saving(tmp_path)
     assert set(contents(tmp_path)) == {"file"}
 
 
-def test_missing_folders_are_made(tmp_path):
-    path = save_model(MODELS["circuit"], tmp_path / "new" / "er" / "m.qmedoid")
-    same(load_model(path), MODELS["circuit"])
-
-
 @pytest.mark.parametrize("call", ["fsync", "open", "replace"])
 def test_write_that_fails_leaves_the_old_model(path, monkeypatch, call):
     before = contents(path.parent)

@@ -270,13 +270,6 @@ def test_circuits_that_do_not_fit_their_weights_are_refused(file, tmp_path, fiel
         load_bytes(tmp_path, file.with_manifest(spoilt.replaced(file.manifest, path, value)))
 
 
-@pytest.mark.parametrize(("field", "value"), [("clip", 0), ("clip", -1), ("span", 0)])
-def test_angle_map_that_maps_to_nothing_is_refused(file, tmp_path, field, value):
-    path = ("model", "refinement", "circuit", "angle_map", field)
-    with pytest.raises(ModelError, match=rf"refinement\.circuit\.angle_map: The '{field}' of an angle map must be"):
-        load_bytes(tmp_path, file.with_manifest(spoilt.replaced(file.manifest, path, value)))
-
-
 @pytest.fixture(scope="module")
 def by_day(tmp_path_factory):
     return spoilt_file(tmp_path_factory, "several classes")

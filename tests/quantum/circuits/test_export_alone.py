@@ -197,17 +197,6 @@ def test_openqasm_has_an_input_for_each_feature(fitted):
     assert max(map(len, drawing(circuit).splitlines())) <= 120
 
 
-def test_both_files_of_a_record_hold_the_same_gates_and_the_same_description(fitted):
-    _, saved, X = fitted
-    circuit = saved.circuit(X, 3, which="variational", measure=True)
-    gates = [(one.operation.name, *map(float, one.operation.params)) for one in circuit.data]
-    for form in FORMS:
-        again, description = read(written(circuit, form), form)
-        assert [(one.operation.name, *map(float, one.operation.params)) for one in again.data] == gates
-        assert description == circuit.metadata["qmedoid"]
-        assert [register.name for register in again.cregs] == ["outcome"]
-
-
 # --- models of every kind -------------------------------------------------------------------------------------------
 
 
@@ -240,19 +229,6 @@ def test_file_alone_gives_the_probabilities_of_models_of_any_kind(name):
             # A model in single precision is itself known to some 1e-6 only; its file is exact.
             error = 1e-12 if trained.network.precision == "float64" else 1e-4
             np.testing.assert_allclose(probabilities_alone(circuit, description), expected, rtol=0, atol=error)
-
-
-def test_models_of_every_kind_are_among_them():
-    described = [
-        export_circuit(model, "variational", random_records(model, 1)[0]).metadata["qmedoid"]
-        for name, model in with_circuit()
-        if "float32" not in name and name not in ("all pairs", "direct")
-    ]
-    assert {one["readout"]["kind"] for one in described} >= {"strings", "parity"}
-    for key in ("offset", "between", "recalibration", "method"):
-        assert {one[key] is None for one in described} == {True, False}, key
-    assert {one["decision"]["log_ratios"] is None for one in described} == {True, False}
-    assert any(one["recalibration"]["knots"] for one in described if one["recalibration"])
 
 
 def test_record_that_the_method_decides_is_noted():

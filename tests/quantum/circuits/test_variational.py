@@ -18,7 +18,7 @@ from scipy import stats
 from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.methods.variational.ansatz import Ansatz
-from qmedoid.methods.variational.model import ExpectationFunction, Network, exact_expectations
+from qmedoid.methods.variational.model import ExpectationFunction, Network
 from qmedoid.methods.variational.readout import READOUT_KINDS, make_readout
 from qmedoid.quantum import SamplerExpectations, SamplerSwapTest, StatevectorExpectations, variational_circuit
 
@@ -202,7 +202,7 @@ def test_rewritten_templates_find_the_parameters_of_every_row(level):
     sampler = BackendSamplerV2(backend=machine, options={"seed_simulator": 1})
     backend = SamplerExpectations(sampler=sampler, shots=20_000, pass_manager=passes_of(machine, level))
     drawn = backend(ansatz, rotations, inputs, np.eye(8))
-    want = exact_expectations(ansatz, rotations, inputs, np.eye(8))
+    want = StatevectorExpectations()(ansatz, rotations, inputs, np.eye(8))
     np.testing.assert_allclose(drawn, want, rtol=0, atol=2.5 / np.sqrt(20_000))
 
 
@@ -215,21 +215,6 @@ def test_pass_managers_that_add_parameters_are_refused():
 
     with pytest.raises(ModelError, match="new open parameters into the circuit, late"):
         SamplerExpectations(shots=5, seed=0, pass_manager=Adding())(Ansatz(1, 1, 1), [[0.0]], [[0.0]], np.eye(2))
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_options_of_a_runtime_sampler_are_left_to_it():
-    runtime = pytest.importorskip("qiskit_ibm_runtime")
-    fake = pytest.importorskip("qiskit_ibm_runtime.fake_provider").FakeManilaV2()
-    ansatz = Ansatz(2, 2, 1)
-    rotations, inputs = random_case(ansatz)
-    options = {"twirling": {"enable_gates": True}, "dynamical_decoupling": {"enable": True}}
-    sampler = runtime.SamplerV2(mode=fake, options=options | {"simulator": {"seed_simulator": 3}})
-    backend = SamplerExpectations(sampler=sampler, shots=2000, pass_manager=passes_of(fake, 1))
-    want = exact_expectations(ansatz, rotations, inputs, np.eye(4))
-    # Shots, and a few percent of noise.
-    np.testing.assert_allclose(backend(ansatz, rotations, inputs, np.eye(4)), want, rtol=0, atol=0.15)
-    assert sampler.options.twirling.enable_gates
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

@@ -102,32 +102,11 @@ def test_simulators_of_one_state_get_few_qubits_by_default(sampler):
     agree(run(device, made), chances, 0.15)
 
 
-def test_generic_devices_may_be_wide():
-    """They are simulated by blocks, as fake ones are: no state of all qubits fits into memory."""
-    line = [[q, q + 1] for q in range(59)]
-    device = as_device(GenericBackendV2(60, coupling_map=line, seed=1))
-    pack = device.pack(INTERFERENCE, 1, 1000)
-    assert pack.n_copies > 40
-    rows = np.ones((pack.n_copies, 1))
-    (ones,) = run(device, [CircuitBatch(pack, INTERFERENCE.angles(rows, -rows).reshape(1, -1), 100)])
-    assert (ones > 80).all()
-
-
 @pytest.mark.parametrize("make", [lambda: AerSimulator.from_backend(MANILA), FakeManilaV2, AerSimulator])
 def test_noise_of_a_simulated_device_is_known_by_a_hash(make):
     known, others = as_device(make()).noise, {as_device(one).noise for one in (None, "fake_nairobi")}
     assert as_device(make()).noise == known
     assert known not in others
-
-
-def test_noise_of_a_sampler_of_aer_is_that_of_its_backend():
-    """Circuits are put on the qubits of its backend, and made of gates that its noise knows."""
-    device = as_device(AerSampler.from_backend(MANILA), n_qubits=5)
-    assert device.quality is not None
-    pack = device.pack(INTERFERENCE, 1, 5)
-    rows = np.ones((5, 1))
-    ones = run(device, [CircuitBatch(pack, INTERFERENCE.angles(rows, rows).reshape(1, -1), 4000)])[0][0]
-    assert (ones > 20).all()  # equal vectors read 0 but for noise
 
 
 @pytest.mark.parametrize("make", [lambda: None, lambda: MANILA, lambda: GenericBackendV2(5, seed=1)])
@@ -278,12 +257,6 @@ def test_names_that_are_not_there_are_refused():
             as_device(name)
 
 
-def test_names_of_fake_devices_warn_of_nothing():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert as_device("fake_manila").name == "fake_manila"
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -349,3 +322,19 @@ def test_missing_runtime_names_its_extra(monkeypatch):
         with pytest.raises(MissingExtraError, match=r"qmedoid\[ibm\]"):
             as_device(name)
     assert as_device("simulator").name == "simulator"
+
+
+def test_noise_of_a_sampler_of_aer_is_that_of_its_backend():
+    """Circuits are put on the qubits of its backend, and made of gates that its noise knows."""
+    device = as_device(AerSampler.from_backend(MANILA), n_qubits=5)
+    assert device.quality is not None
+    pack = device.pack(INTERFERENCE, 1, 5)
+    rows = np.ones((5, 1))
+    ones = run(device, [CircuitBatch(pack, INTERFERENCE.angles(rows, rows).reshape(1, -1), 4000)])[0][0]
+    assert (ones > 20).all()  # equal vectors read 0 but for noise
+
+
+def test_names_of_fake_devices_warn_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert as_device("fake_manila").name == "fake_manila"

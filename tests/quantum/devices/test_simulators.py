@@ -252,18 +252,6 @@ def test_errors_of_measurements_and_of_labels_are_those_of_aer():
         assert abs(seen / 40_000 - one) < 5 * np.sqrt(one * (1 - one) / 40_000)
 
 
-def test_blocks_and_rows_are_independent():
-    n, shots = 30, 4096
-    circuit = QuantumCircuit(n)
-    circuit.h(range(n))
-    circuit.measure_all()
-    outcome = BlockSampler(IDEAL, seed=2).run([(circuit, np.empty((4, 0)))], shots=shots).result()[0].data.meas
-    bits = np.concatenate([np.unpackbits(row, axis=1)[:, -n:] for row in outcome.array], axis=1)
-    correlations = np.corrcoef(bits, rowvar=False)[np.triu_indices(4 * n, 1)]
-    assert np.abs(correlations).max() < 5 / np.sqrt(shots)
-    assert correlations.std() == pytest.approx(1 / np.sqrt(shots), rel=0.05)
-
-
 def test_bits_go_where_qiskits_own_sampler_puts_them():
     rng = np.random.default_rng(8)
     circuit = QuantumCircuit(QuantumRegister(14, "q"), ClassicalRegister(11, "first"), ClassicalRegister(3, "second"))

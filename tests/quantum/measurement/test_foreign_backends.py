@@ -15,7 +15,7 @@ from qmedoid import (
     compact_swap_test,
 )
 from qmedoid.exceptions import DataError, ModelError, ParameterError
-from qmedoid.methods.variational.model import exact_expectations
+from qmedoid.quantum import StatevectorExpectations
 
 X, y = load_iris(return_X_y=True)
 SIMPLE = {"n_medoids": 4, "n_neighbors": 0, "n_pairs": 1, "n_triples": 0, "cv": 2}
@@ -76,6 +76,6 @@ def test_overlaps_of_another_kind_decide_nothing(fitted, name, swap_test, messag
     ids=["one row", "NaN", "transposed"],
 )
 def test_expectation_values_of_another_kind_decide_nothing(fitted, change, message):
-    measured = fitted["variational"].measured_by(lambda *asked: change(exact_expectations(*asked)))
+    measured = fitted["variational"].measured_by(lambda *asked: change(StatevectorExpectations()(*asked)))
     with pytest.raises(DataError, match=message):
         measured.predict(X[::30])

@@ -7,13 +7,11 @@ import pytest
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
 pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
-from qiskit_aer.noise import NoiseModel
 from qiskit_ibm_runtime import fake_provider
 from tests.quantum.counts import run
 from toy_deciders import toy_plan, toy_table
 
 from qmedoid.exceptions import ModelError
-from qmedoid.quantum import BlockSampler, Device
 from qmedoid.quantum.circuits.compact_swap import FORMS
 from qmedoid.quantum.measurement.recorder import Decided
 from qmedoid.quantum.measurement.result import decided_errors
@@ -22,48 +20,6 @@ from qmedoid.quantum.measurement.result import decided_errors
 @pytest.fixture(scope="module")
 def manila():
     return fake_provider.FakeManilaV2()
-
-
-class CountedShots:
-    """An exact simulator that notes circuits and shots of every job."""
-
-    def __init__(self, seed=0):
-        self.inner, self.jobs = BlockSampler(NoiseModel(), seed=seed), []
-
-    def run(self, pubs):
-        pubs = list(pubs)
-        self.jobs.append([(len(angles), shots) for _, angles, shots in pubs])
-        return self.inner.run(pubs)
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"calibrate": True, "circuits_per_job": 3, "calibration_circuits": 6},
-        {"register": "group", "calibrate": True, "circuits_per_job": 5},
-        {"register": "paper", "circuits_per_job": 10},
-    ],
-    ids=str,
-)
-def test_circuits_jobs_and_shots_are_those_that_were_planned(settings):
-    sampler = CountedShots()
-    plan = toy_plan(Device(sampler=sampler, n_qubits=7), **{"shots": 50} | settings)
-    plan.summary(), plan.expected_errors
-    assert sampler.jobs == []  # nothing runs before it is asked for
-    told = []
-    result = plan.run(on_job=lambda done, total: told.append((done, total)))
-    assert len(sampler.jobs) == len(plan.jobs) == told[-1][1]
-    assert [done for done, _ in told] == list(range(1, len(plan.jobs) + 1))
-    circuits = [one for job in sampler.jobs for one in job]
-    assert sum(n for n, _ in circuits) == plan.n_circuits + plan.n_calibration_circuits
-    assert sum(n * shots for n, shots in circuits) == plan.n_shots
-    per_job = settings.get("circuits_per_job", 100)
-    known_per_job = [sum(len(part.tests) for part in job.batches if (part.tests < 0).all()) for job in plan.jobs]
-    assert all(job.n_circuits - known <= per_job for job, known in zip(plan.jobs, known_per_job, strict=True))
-    assert all(known_per_job) == plan.settings.calibrate
-    assert plan.summary()["total_shots"] == plan.n_shots
-    assert [len(one.raw) for one in result.estimates] == [len(tests) for tests in plan.tests]
 
 
 @pytest.mark.parametrize("circuit", FORMS)

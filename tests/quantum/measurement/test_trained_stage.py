@@ -89,7 +89,9 @@ def test_saved_circuits_alone_are_measured_by_backends():
     np.testing.assert_array_equal(plan.trained.inputs, model.measurement_plan(rows, shots=10).trained.inputs)
 
 
-@pytest.mark.parametrize("settings", [{"calibrate": False}, {"circuits_per_job": 2, "calibration_circuits": 6}])
+@pytest.mark.parametrize(
+    "settings", [{"calibrate": False}, {"register": "group"}, {"circuits_per_job": 2, "calibration_circuits": 6}]
+)
 def test_circuits_jobs_and_shots_are_those_of_the_plan(settings):
     model, rows = hybrid("two classes, some records")
     device = Device(n_qubits=5)
@@ -112,6 +114,7 @@ def test_circuits_jobs_and_shots_are_those_of_the_plan(settings):
     assert own["records"] == model.decide(rows).by_circuit.sum()
     assert own["circuits"] == -(-own["records"] // own["side_by_side"])
     assert [job.number for job in plan.all_jobs] == list(range(summary["jobs"]))
+    assert all(job.n_tested <= plan.settings.circuits_per_job for job in plan.all_jobs)
     if settings.get("calibrate", True):
         assert all((job.batches[-1].tests < 0).all() for job in plan.trained.jobs)  # known inputs in every job
 

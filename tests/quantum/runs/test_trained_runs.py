@@ -9,7 +9,6 @@ import pytest
 
 pytest.importorskip("qiskit_aer")
 
-from tests.quantum.devices.runtime_standin import StandinService, standin_device
 from tests.quantum.measurement.trained_models import alone, hybrid
 from tests.quantum.runs.toy_run import counted
 
@@ -126,26 +125,6 @@ def test_inputs_that_another_machine_rounds_otherwise_are_those_of_the_first(und
         plan = made(device)
         folder.run(replace(plan, decide=decide))
     assert bool(sent) == again
-
-
-def test_run_at_a_service_sends_every_job_once(tmp_path):
-    service, path = StandinService(tmp_path / "service"), tmp_path / "run"
-
-    def at_service(on_job=None):
-        with RunFolder(path) as folder:
-            return folder.run(made(folder.device(standin_device(service)), circuits_per_job=8), on_job=on_job)
-
-    def dies(done, total):
-        if done == total - 1:
-            raise Killed
-
-    with pytest.raises(Killed):
-        at_service(dies)
-    result = at_service()
-    assert len({*service.submissions}) == len(service.submissions) == len(result.plan.all_jobs)
-    assert (result.kept | result.undecided).all()
-    assert at_service().summary() == result.summary()
-    assert len(service.submissions) == len(result.plan.all_jobs)
 
 
 def test_simulated_and_measured_circuits_are_different_runs(tmp_path):

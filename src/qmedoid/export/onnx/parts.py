@@ -170,11 +170,9 @@ def rare(graph: Graph, cells: CellNodes, model: RarePart) -> tuple[str, str]:
 
 def _scaled(graph: Graph, x: str, geometry: RareGeometry) -> str:
     """Columns on the scale of the prototypes."""
-    outer, inner = geometry.scaling.outer, geometry.scaling.inner
-    z = scaled(graph, x, outer)
-    if inner is not None:
-        size = graph.add("Log", graph.add("Add", graph.add("Abs", z), graph.constant(1.0)))
-        z = scaled(graph, graph.add("Mul", graph.add("Sign", z), size), inner)
+    z = scaled(graph, x, geometry.scaling.outer)
+    size = graph.add("Log", graph.add("Add", graph.add("Abs", z), graph.constant(1.0)))
+    z = scaled(graph, graph.add("Mul", graph.add("Sign", z), size), geometry.scaling.inner)
     return graph.clipped(z, -LARGEST, LARGEST)
 
 

@@ -144,7 +144,11 @@ def sql_file(model: Model, sha256: str | None = None, *, dialect: str = "duckdb"
         names, rows = part_writer("sql", part)(part, stages, encoded, weight > 0)
         outputs.insert(0, names)
         nearest = rows if part is model.medoid_part else nearest
-    classes = _class_names(model, language)
+    # Classes are parts of names by their texts where these are short and plain and all different, else by their codes.
+    classes = [str(label) for label in model.decision.classes]
+    are_plain = all(0 < len(one.encode()) <= _LONGEST_CLASS and one.isprintable() for one in classes)
+    if not are_plain or len({language.folded(one) for one in classes}) < len(classes):
+        classes = [str(code) for code in range(len(classes))]
     named = _of_two(model, stages, outputs) if len(classes) == 2 else _of_more(model, stages, outputs, classes)
     named |= {f"nearest_{one}": text for one, text in zip(classes, nearest, strict=True)}
     named = {_free(name, model, language): text for name, text in named.items()}
@@ -154,15 +158,6 @@ def sql_file(model: Model, sha256: str | None = None, *, dialect: str = "duckdb"
     named[_free("issues", model, language)] = f"NULLIF(SUBSTR({issues},3),'')"
     query = stages.query(_table(table, language), {language.identifier(name): text for name, text in named.items()})
     return (_header(model, sha256, language, table, list(named)) + query).encode()
-
-
-def _class_names(model: Model, dialect: SqlDialect) -> list[str]:
-    """Classes as parts of names: their texts where these are short and plain and all different, else their codes."""
-    texts = [str(label) for label in model.decision.classes]
-    are_plain = all(0 < len(text.encode()) <= _LONGEST_CLASS and text.isprintable() for text in texts)
-    if are_plain and len({dialect.folded(text) for text in texts}) == len(texts):
-        return texts
-    return [str(code) for code in range(len(texts))]
 
 
 def _free(name: str, model: Model, dialect: SqlDialect) -> str:

@@ -86,8 +86,8 @@ def fit_bags(
     rng: np.random.Generator,
     report: Callable[[float], None],
     may_begin: MayBegin,
-) -> list[Bag]:
-    """Fit a bag for each set of medoids, or for each part of the rows of a wide table.
+) -> tuple[list[Bag], Array]:
+    """Bags, one for each set of medoids or part of the rows of a wide table, and their out-of-fold outputs (n, K).
 
     Rows of one group are left out `together`. Bags behind the first are fitted if they may begin.
     """
@@ -140,14 +140,16 @@ def fit_bags(
             weights = _of_terms(design, ridge.directions[:, kept] @ along)
             refits.append(Bag(design, weights, intercepts, out_of_fold, *more))
         progress(1.0)
+    outputs = _mean_out_of_fold(bags)
     if not refits:
-        return bags
+        return bags, outputs
+    refitted = _mean_out_of_fold(refits)
     before, after = (
-        row_losses(fit_calibration(-outputs, codes, "logistic", groups, u).apply(-outputs), codes)
-        for outputs in map(mean_out_of_fold, (bags, refits))
+        row_losses(fit_calibration(-one, codes, "logistic", groups, u).apply(-one), codes)
+        for one in (outputs, refitted)
     )
     gains = before - after if u is None else u * (before - after)
-    return refits if is_clear_gain(gains, groups, _WORTH_IT) else bags
+    return (refits, refitted) if is_clear_gain(gains, groups, _WORTH_IT) else (bags, outputs)
 
 
 def _part_of(report: Callable[[float], None], begin: float, end: float) -> Callable[[float], None]:
@@ -163,7 +165,7 @@ def _of_terms(design: Design, weights: Array) -> list[Array]:
     ]
 
 
-def mean_out_of_fold(bags: Sequence[Bag]) -> Array:
+def _mean_out_of_fold(bags: Sequence[Bag]) -> Array:
     """Mean of the leave-one-out outputs of the bags that have chosen no column by a row, shape (n, K)."""
     if bags[0].unseen is None:
         return np.asarray(np.mean([bag.out_of_fold for bag in bags], axis=0))
@@ -265,24 +267,22 @@ def _wide_choices(
             path = fit_ridge(features, targets, others, together=together).path
             errors[index] += len(others) * float(path.errors.min())
     count = counts[first_smallest(errors)]
-    return [
-        _wide_choice(blocks, targets, places[number % len(places)], part == number, chosen[:count])
-        for number, chosen in best.items()
-    ]
-
-
-def _wide_choice(blocks: Blocks, targets: Array, medoids: Codes, others: Flags, best: Codes) -> Choice:
-    """Terms of the best columns, and groups of columns that are chosen without the other rows."""
-    settings, curved, some = blocks.settings, np.sort(best[:_MOST_CURVED]), np.flatnonzero(~others)
-    many_valued = curved[np.isin(curved, blocks.many_valued)]
-    narrow = replace(blocks, chosen=tuple(np.sort(best).tolist()), many_valued=tuple(many_valued.tolist()))
-    residuals = targets[some] - targets[some].mean(axis=0)
-    if (alone := narrow.design(medoids)).parts:
-        features = alone.features[some] - alone.features[some].mean(axis=0)
-        residuals = targets[some] - fit_ridge(features, targets[some]).out_of_fold
-    values = blocks.rows.ranks[np.ix_(some, curved)]
-    found = chosen_groups(values, residuals, settings.n_pairs, settings.n_triples)
-    return narrow, medoids, [tuple(curved[list(group)].tolist()) for group in found], np.flatnonzero(others)
+    choices = list[Choice]()
+    for number, chosen in best.items():
+        # Groups of columns are chosen without the rows of the part, too.
+        some, others = part != number, np.flatnonzero(part == number)
+        curved = np.sort(chosen[: min(count, _MOST_CURVED)])
+        many_valued = curved[np.isin(curved, blocks.many_valued)]
+        terms_of = tuple(np.sort(chosen[:count]).tolist())
+        narrow = replace(blocks, chosen=terms_of, many_valued=tuple(many_valued.tolist()))
+        medoids, residuals = places[number % len(places)], targets[some] - targets[some].mean(axis=0)
+        if (alone := narrow.design(medoids)).parts:
+            features = alone.features[some] - alone.features[some].mean(axis=0)
+            residuals = targets[some] - fit_ridge(features, targets[some]).out_of_fold
+        values, settings = ranks[np.ix_(some, curved)], blocks.settings
+        found = chosen_groups(values, residuals, settings.n_pairs, settings.n_triples)
+        choices.append((narrow, medoids, [tuple(curved[list(group)].tolist()) for group in found], others))
+    return choices
 
 
 def _shared_path(chosen: Sequence[Choice], targets: Array, together: RowGroups | None) -> RidgePath:

@@ -14,7 +14,6 @@ from qmedoid.methods.evidence.part import DISTANCE, NEAR, SQUARE, Group
 Block = Literal["linear", "single", "group", "full"]
 """Kinds of evidence: columns as they are, single columns, chosen pairs and triples, all columns at once."""
 Columns = tuple[int, ...]
-_MORE_MEDOIDS_FROM = 2000
 # Nearness reaches this far: in deviations for one column, else in medians of the distances between rows and medoids.
 _SINGLE_LENGTH = 1.0
 _RELATIVE_LENGTH = 0.7
@@ -51,10 +50,6 @@ class EvidenceSettings:
     # Maximum number of extra training rows kept for the neighbor term; it is used where it helps.
     n_neighbors: int = 5000
 
-    def for_rows(self, n_rows: int) -> "EvidenceSettings":
-        """The settings for a table of so many rows."""
-        return replace(self, n_medoids=2 * self.n_medoids) if self.grows and n_rows >= _MORE_MEDOIDS_FROM else self
-
 
 class Scaled(NamedTuple):
     """Rows scaled both ways, each of shape (n, M)."""
@@ -66,10 +61,6 @@ class Scaled(NamedTuple):
         """Columns of a group, weighted, shape (n, g)."""
         values = self.ranks if group.by_rank else self.plain
         return np.asarray(values[:, list(group.columns)] * np.sqrt(group.weights))
-
-    def take(self, rows: Codes) -> "Scaled":
-        """Some of the rows."""
-        return Scaled(self.ranks[rows], self.plain[rows])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.kernels.ties import SAME_PLACE, TIE, first_largest, order_by_content, stable_order
 from qmedoid.methods.calibration import fit_calibration, slope_and_gain
-from qmedoid.methods.evidence.bag import Bag, MayBegin, fit_bags, mean_out_of_fold
+from qmedoid.methods.evidence.bag import Bag, MayBegin, fit_bags
 from qmedoid.methods.evidence.design import Blocks, EvidenceSettings, Scaled, fit_rank_scaling
 from qmedoid.methods.evidence.part import CLIP, EvidencePart, Group, Neighbors, Terms, added
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
@@ -28,6 +28,7 @@ _FEWEST_PER_CLASS = 4
 _NUMBERS = (1, 4, 16)
 # The length ℓ is the median distance to the neighbor of this number.
 _MIDDLE = 5
+_MORE_MEDOIDS_FROM = 2000
 # Minimum number of rows.
 _FEWEST_ROWS = 20
 _CONFIDENCE = 0.25
@@ -148,7 +149,9 @@ def fit_evidence(
     term, which are left out if they may not begin. Rows count by `row_weights` in the losses; scalings, medoids and
     groups of columns take rows as they are, and there is no neighbor term then.
     """
-    settings, report = settings.for_rows(len(codes)), progress or (lambda _: None)
+    report = progress or (lambda _: None)
+    if settings.grows and len(codes) >= _MORE_MEDOIDS_FROM:
+        settings = replace(settings, n_medoids=2 * settings.n_medoids)
     rng = np.random.default_rng(seed)
     order = order_by_content(X)
     X = np.ascontiguousarray(X[:, order])
@@ -176,14 +179,14 @@ def fit_evidence(
     n_values = np.diff(rank_scaling.offsets)
     varying = tuple(np.flatnonzero(n_values > 1).tolist())
     many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
-    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags, weights)
+    medoids = Scaled(rows.ranks[every], rows.plain[every])
+    blocks = Blocks(settings, rows, medoids, varying, many_valued, n_bags, weights)
     report(0.1)
     # ±1 for the second of two classes, or for each of more.
     of_output = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
     targets = np.where(labels[:, None] == of_output, 1.0, -1.0)
-    bags = fit_bags(blocks, targets, places, together, rng, report, may_begin)
+    bags, outputs = fit_bags(blocks, targets, places, together, rng, report, may_begin)
     model = _joined(bags, rank_scaling, linear_scaling, known[every], labels[every], kept[every], varying, n_classes)
-    outputs = mean_out_of_fold(bags)
     if n_classes == 2:
         # A ridge predicts ±1: as log-odds its outputs go together with those of other parts.
         slope = fit_calibration(model.class_scores(outputs), labels, "logistic", row_groups, weights).slope

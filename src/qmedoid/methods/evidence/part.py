@@ -287,11 +287,7 @@ class EvidencePart(Part):
 
     def score_measured(self, X: Table, backend: SwapTestFunction) -> Scored:
         """Score records by measured distances; the closed form finds the nearest medoids and neighbors."""
-        return self.score_by(X, partial(measured_distances, backend))
-
-    def score_by(self, X: Table, distances: Distances) -> Scored:
-        """Score records by the definition, with distances of any kind."""
-        roots, parts = np.sqrt(self.column_weights), []
+        roots, parts, distances = np.sqrt(self.column_weights), [], partial(measured_distances, backend)
         medoids = self.scaled_medoids[0] * roots
         for place in row_slices(X, max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))):
             rows = row_block(X, place)

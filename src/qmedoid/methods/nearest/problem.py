@@ -11,7 +11,6 @@ definition. A tie between classes whose medoids are equal rows is exact in any a
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +35,6 @@ from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 from qmedoid.optimize.descent import ALPHA_GRID
 
-Selection = Literal["best", "one_se"]
-SELECTIONS: tuple[Selection, ...] = ("best", "one_se")
-
 
 @dataclass(frozen=True)
 class NearestSettings:
@@ -53,8 +49,6 @@ class NearestSettings:
     search_alpha: float = 0.75  # α while configurations are compared
     alphas: tuple[float, ...] = ALPHA_GRID  # grid on which α is calibrated afterwards
     n_models: int = 1  # number of models kept, one per subset size
-    # Whether the best out-of-fold score decides, or the simplest within a standard error of it.
-    selection: Selection = "best"
 
     @property
     def signed(self) -> bool:

@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
-from qmedoid.geometry.scaling import Scaling, SignedLog, fit_signed_log, fit_standard
+from qmedoid.geometry.scaling import Scaling, SignedLog, fit_standard, signed_log
 from qmedoid.kernels.backend import thread_count
 from qmedoid.kernels.ties import order_by_content, stable_order
 from qmedoid.methods.rare.geometry import RareGeometry
@@ -169,7 +169,8 @@ def _fit_model(
 
     `chosen` features are for a circuit, where they are chosen already.
     """
-    scaling = fit_signed_log(X)
+    outer = fit_standard(X)
+    scaling = SignedLog(outer, fit_standard(signed_log(outer.apply(X))))
     scaled = np.ascontiguousarray(scaling.apply(X))
     metrics = np.array([make_metric(name, scaled, is_rare, rng) for name in settings.metrics])
     # At most one prototype of a group and class.
@@ -213,19 +214,6 @@ def _fit_model(
     return model, features
 
 
-def column_contrast(values: Array, is_rare: Flags) -> Array:
-    """Contrast of every column, shape (M,), from the middle ranks of its values; a constant column has 0.
-
-    Rows belong to one of two classes, rare or not, which both need at least one.
-    """
-    n_rare = int(is_rare.sum())
-    pairs = n_rare * (len(values) - n_rare)
-    ranks = np.column_stack([rankdata(column) for column in values.T])
-    wins = ranks[is_rare].sum(axis=0) - n_rare * (n_rare + 1) / 2
-    contrast: Array = np.abs(2.0 * wins / pairs - 1.0)
-    return contrast
-
-
 def own_places(rare: Codes, common: Codes, n_rows: int, groups: Codes | None = None) -> Codes:
     """Places of all training rows, or of a row of their group, among rare and common prototypes, shape (2, n)."""
     group = np.arange(n_rows) if groups is None else groups
@@ -247,11 +235,18 @@ def hardest(logits: Array, is_rare: Flags, common: Codes, count: int, heads: Cod
 
 
 def make_metric(name: MetricName, scaled: Array, is_rare: Flags, rng: np.random.Generator) -> Array:
-    """Weights of the columns, shape (M,), at least one above 0."""
+    """Weights of the columns, shape (M,), at least one above 0: 1, or the contrasts from middle ranks of their values.
+
+    Rows belong to one of two classes, rare or not, which both need at least one. A constant column has no contrast.
+    """
     if name == "plain":
         return np.ones(scaled.shape[1])
     rows = np.concatenate([np.flatnonzero(is_rare), draw_rows(np.flatnonzero(~is_rare), _CONTRAST_ROWS, rng)])
-    contrast = column_contrast(scaled[rows], is_rare[rows])
+    values, is_rare = scaled[rows], is_rare[rows]
+    n_rare = int(is_rare.sum())
+    ranks = np.column_stack([rankdata(column) for column in values.T])
+    wins = ranks[is_rare].sum(axis=0) - n_rare * (n_rare + 1) / 2
+    contrast: Array = np.abs(2.0 * wins / (n_rare * (len(values) - n_rare)) - 1.0)
     return contrast if contrast.any() else np.ones(scaled.shape[1])
 
 
@@ -352,9 +347,9 @@ def _in_order(model: RarePart, order: Codes) -> RarePart:
     # Deltas come first, then the features of single columns, kind by kind.
     starts = n_deltas + len(order) * np.arange(4)[:, None]
     features, to = (np.append(np.arange(n_deltas), (starts + places).ravel()) for places in (back, order))
-    scalings = (geometry.scaling.outer, geometry.scaling.inner)
-    outer, inner = (one and Scaling(one.center[back], one.scale[back]) for one in scalings)
-    assert outer is not None
+    outer, inner = (
+        Scaling(one.center[back], one.scale[back]) for one in (geometry.scaling.outer, geometry.scaling.inner)
+    )
     rare, common, metrics = (
         np.ascontiguousarray(rows[:, back]) for rows in (geometry.rare, geometry.common, geometry.metrics)
     )

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Table, row_slices
-from qmedoid.exceptions import DataError, ModelError, ParameterError, check_callable
+from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.kernels.backend import row_block
-from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value
+from qmedoid.kernels.cross_entropy import cross_entropy
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.part import KeptRows, Part, PartFacts, Scored
 from qmedoid.methods.variational.ansatz import AngleMap, Ansatz
@@ -38,33 +38,6 @@ class ExpectationFunction(Protocol):
             Eigenvalues at the basis states; qubit q is bit q of the index.
         """
         ...
-
-
-def check_expectations(parameter: str, backend: object) -> None:
-    """Raise unless a parameter is a backend that measures expectation values."""
-    check_callable(
-        parameter,
-        backend,
-        "qmedoid.quantum.SamplerExpectations(seed=0)",
-        "qmedoid.quantum.SamplerExpectations(sampler=...)",
-    )
-
-
-def exact_expectations(ansatz: Ansatz, rotations: Array, inputs: Array, observables: Array, /) -> npt.NDArray[Any]:
-    """Exact expectation values by the simulator, called as backends are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from qmedoid.methods.variational.ansatz import Ansatz
-    >>> from qmedoid.methods.variational.model import exact_expectations
-    >>> z = np.array([[1.0, -1.0]])
-    >>> exact_expectations(Ansatz(1, 1, 1), np.zeros((1, 1)), np.array([[0.0], [np.pi]]), z).round(9)
-    array([[ 1.],
-           [-1.]])
-    """
-    angles = ansatz.qubit_angles(np.asarray(inputs, dtype=np.float64))
-    return statevector.expectations(angles, rotations, observables, reupload=ansatz.reupload)
 
 
 def checked_expectations(found: Any, n_rows: int, n_observables: int) -> Array:
@@ -194,7 +167,7 @@ class Network:
     def loss(self, theta: Array, batch: Batch) -> float:
         """Weighted cross-entropy."""
         scores = self.scores(theta, batch.inputs, threads=1)
-        return cross_entropy_value(_shifted(scores, batch.offset), batch.codes, batch.weights)
+        return cross_entropy(_shifted(scores, batch.offset), batch.codes, batch.weights)
 
     def loss_and_gradient(self, theta: Array, batch: Batch) -> tuple[float, Array]:
         """Weighted cross-entropy and its exact gradient, by one pass forward and one back."""
@@ -203,8 +176,11 @@ class Network:
             self._qubit_angles(parts, batch.inputs), parts.rotations, self._observables, reupload=self.ansatz.reupload
         )
         scores = _shifted(self.readout.scores(tape.expectations, parts.readout), batch.offset)
-        loss, by_scores = cross_entropy(scores, batch.codes, batch.weights)
-        by_expectations, by_readout = self.readout.gradient(tape.expectations, parts.readout, by_scores)
+        by_scores = np.empty(scores.shape)
+        loss = cross_entropy(scores, batch.codes, batch.weights, by_scores)
+        by_expectations, by_readout = self.readout.gradient(
+            tape.expectations, parts.readout, by_scores.astype(scores.dtype, copy=False)
+        )
         by_rotations, by_angles = tape.gradient(by_expectations)
         gradient = np.empty(self.n_parameters)
         rotations, scales, _ = self.sizes

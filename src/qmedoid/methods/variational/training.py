@@ -25,7 +25,7 @@ from qmedoid.methods.variational.ansatz import SPAN, AngleMap, Ansatz
 from qmedoid.methods.variational.model import Batch, Network, Precision, VariationalModel
 from qmedoid.methods.variational.readout import ReadoutKind, make_readout
 from qmedoid.metrics.classification import evaluate
-from qmedoid.metrics.thresholds import best_threshold, metric_at
+from qmedoid.metrics.thresholds import all_cuts, metric_at
 from qmedoid.optimize.minimizers import GAINS, Minimum, Stopping, TrainingState, minimize_adam, minimize_spsa
 
 Optimizer = Literal["adam", "spsa"]
@@ -164,7 +164,8 @@ def train_variational(
     features = np.ascontiguousarray(data.features)
     angle_map = fit_angle_map(features, settings)
     inputs = angle_map.apply(features).astype(network.precision, copy=False)
-    rows = Batch(inputs, data.codes, row_weights(data.codes, data.class_weights), data.offset)
+    weights = data.class_weights[data.codes]
+    rows = Batch(inputs, data.codes, weights / weights.sum(), data.offset)
     objective = batch_objective(network, rows, data.class_weights, settings.batch_size, settings.sampling)
     contents = hashlib.sha256()
     if watch.keeper is not None:  # a training is only taken up on the very same data
@@ -306,12 +307,6 @@ def batch_counts(sizes: Codes, batch_size: int) -> Codes:
     return counts
 
 
-def row_weights(codes: Codes, class_weights: Array) -> Array:
-    """Weight of every row in the loss over all rows; they add up to 1."""
-    weights = class_weights[codes]
-    return np.asarray(weights / weights.sum())
-
-
 Selection = tuple[int, Array, OutOfFold]
 """Number of the best candidate, scores of all (larger is better), and out-of-fold scores of the best."""
 
@@ -377,7 +372,7 @@ def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> flo
     mean of the metric over the folds. More than two classes have no threshold: the likeliest is called, as printed, and
     the metric is "macro_f1" or "balanced_accuracy".
     """
-    rows = found.judged
+    rows = np.flatnonzero(found.fold >= 0)
     if metric is None:
         log_p = log_softmax(found.scores[rows])
         return float(log_p[np.arange(len(rows)), codes[rows]].mean())
@@ -391,5 +386,5 @@ def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> flo
         test = found.fold[rows] == number
         # A single fold has no others: its threshold is chosen on itself, as printed.
         others = rows[test] if test.all() else rows[~test]
-        above[test] = margin[rows[test]] - best_threshold(codes[others], margin[others], metric)
+        above[test] = margin[rows[test]] - all_cuts(codes[others] == 1, margin[others]).best(metric)
     return metric_at(codes[rows], above, 0.0, metric)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
-from qmedoid.model.importance import by_importance
 from qmedoid.model.model import Model
 from qmedoid.model.operating_point import rule_in_words
 
@@ -18,8 +17,8 @@ model = qmedoid.load("this file")
 ```
 
 Loading runs no code from this file, and needs neither scikit-learn nor Qiskit. Any zip tool extracts it."""
-# Columns that are named as the most important ones, classes, and rows of a table that are listed at most.
-_MOST_IMPORTANT, _MOST_CLASSES, _MOST_ROWS = 10, 20, 200
+# Classes that are named, and rows of a table that are listed at most.
+_MOST_CLASSES, _MOST_ROWS = 20, 200
 _LONGEST_TEXT = 200
 # An underscore within a word is no markup.
 _MARKUP = re.compile(r"[\\`*{}\[\]<>#|!~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
@@ -51,7 +50,6 @@ def model_card(model: Model, *, raw_rows: bool) -> str:
         "Saved model": [decides[model.policy], "\n".join(_facts(model))],
         "What to expect": _expected(model),
         "Columns": [_columns(model)],
-        "Importance of the columns": _importances(model),
         "Left out": [_table(["column", "why"], model.contract.left_out.items())],
         "Training rows in this file": _kept(model, raw_rows),
         "How it was made": [_table(["parameter", "value"], model.parameters.items())],
@@ -146,22 +144,6 @@ def encoding_text(column: Column, encoding: Encoding) -> str:
     what += f", written like {column.spelling}" if column.spelling else ""
     what += ", and whether it is missing" if encoding.indicator else ""
     return what + missing
-
-
-def _importances(model: Model) -> list[str]:
-    """The columns that contribute most."""
-    if model.importances is None:
-        return []
-    ranked = list(by_importance(model.contract.names, model.importances).items())
-    rows = [(name, f"{value:.4f}") for name, value in ranked[:_MOST_IMPORTANT]]
-    more = len(ranked) - len(rows)
-    unit = "in log-odds" if model.decision.probabilistic else "in units of the score"
-    about = f"Mean absolute contribution to the margin of training rows, {unit}:"
-    return [
-        about,
-        _table(["column", "contribution"], rows),
-        f"Further columns that contribute less: {more}." * (more > 0),
-    ]
 
 
 def _kept(model: Model, raw_rows: bool) -> list[str]:

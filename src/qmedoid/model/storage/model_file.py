@@ -273,6 +273,9 @@ def _of_parts(model: Model) -> Misfits:
     lengths = len(model.parts), n_classes, n_classes
     is_wrong = (len(model.weights), len(model.biases), len(model.calibration.biases)) != lengths
     yield is_wrong, f"weights must be one for each of {lengths[0]} parts, and biases one for each class"
+    for curve in (model.calibration, None if refinement is None else refinement.recalibration):
+        is_wrong = curve is not None and not (np.diff(curve.heights) > -np.diff(curve.knots)).all()
+        yield is_wrong, "calibration: heights turns the order of the scores"
     is_wrong = part is None and (circuit is None or refinement is not None)
     yield is_wrong, "parts must have one with medoids, or be a circuit"
     is_wrong = part is not None and len(np.unique(part.rows.classes)) != n_classes

@@ -91,7 +91,11 @@ class Device:
                     f"{', '.join(map(repr, LIMITS))}. Got {limit!r} for {name!r} instead."
                 )
         if backend is None and sampler is not None:
-            backend = _backend_of(sampler)
+            # The backend that a sampler runs on, where it says; samplers have it as an attribute or as a method.
+            backend = getattr(sampler, "backend", None)
+            if backend is None and is_of(sampler, "qiskit_aer"):
+                backend = getattr(sampler, "_backend", None)
+            backend = backend() if callable(backend) else backend
         if sampler is not None:
             check_seed(sampler)
         self.backend, self.sampler = backend, sampler
@@ -249,14 +253,6 @@ class Device:
         if self._by_blocks:
             return BlockSampler(NoiseModel() if self.backend is None else self.backend, seed=generator)
         return BackendSamplerV2(backend=self.backend, options={"seed_simulator": int(generator.integers(2**31))})
-
-
-def _backend_of(sampler: Any) -> Any:
-    """The backend that a sampler runs on, where it says; samplers have it as an attribute or as a method."""
-    found = getattr(sampler, "backend", None)
-    if found is None and is_of(sampler, "qiskit_aer"):
-        found = getattr(sampler, "_backend", None)
-    return found() if callable(found) else found
 
 
 def _is_remote(backend: Any) -> bool:

@@ -249,7 +249,11 @@ class RunFolder:
     def _begin(self, plan: MeasurementPlan, asked: Mapping[str, Any], keys: list[str]) -> None:
         """Write down what will run, or check that it is what runs already."""
         circuits = {"jobs": len(keys), "sha256": _digest_of(keys)}
-        running = _versions()
+        running: dict[str, str | None] = {"qmedoid": __version__, "python": platform.python_version()}
+        for name in _PACKAGES:
+            with contextlib.suppress(PackageNotFoundError):
+                running[name] = None
+                running[name] = version(name)
         if isinstance(plan.device.packs, KeptCircuits):
             plan.device.packs.save()
         if self.manifest is None:
@@ -294,17 +298,6 @@ def _finite(value: Any) -> Any:
 def _now() -> str:
     """The time in UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _versions() -> dict[str, str | None]:
-    """Versions of what runs depend on; None for a package that is not installed."""
-    found: dict[str, str | None] = {"qmedoid": __version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
 
 
 def _hash(file: Path) -> str | None:

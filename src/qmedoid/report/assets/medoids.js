@@ -12,7 +12,7 @@ const medoids = (() => {
   function cellsOf(source) {
     const part = source.parts.find((one) => one.type === "rare"), { columns } = source;
     if (part === undefined) return null;
-    const scales = [part.inner, part.outer].filter((one) => one !== null)
+    const scales = [part.inner, part.outer]
       .map((one) => ({ center: numbers(one.center), scale: numbers(one.scale) }));
     const rows = [part.rare, part.common].map((one) => ({ values: numbers(one), count: one.shape[0], width: one.shape[1] }));
 
