@@ -376,7 +376,7 @@ def _share_or_file(value: str) -> float | str:
     return value if share is None else share
 
 
-def _with_time_limit(model: Model, limit: TimeLimit) -> Model:
+def _with_time_limit(model: Model, limit: "TimeLimit") -> Model:
     """A model that says what there was no time for."""
     if not limit.left_out:
         return model
