@@ -157,6 +157,26 @@ def test_with_a_budget_it_is_the_printed_algorithm_over_the_drawn_candidates(pro
     assert found.records == records
 
 
+def test_next_size_keeps_a_subset_and_pads_it_with_the_next_members():
+    """Fact 10."""
+
+    class Wants(ToyObjective):
+        """Likes column 4, the last of its group."""
+
+        def start(self, configuration):
+            self.current = list(configuration)
+            return self._value(configuration)
+
+        def scores(self, _anchor, subsets):
+            return np.array([self._value([subset]) for subset in subsets])
+
+        def _value(self, configuration):
+            return float(4 in configuration[0])
+
+    found = descend(Wants(), members=((0, 3, 1, 2, 4),), sizes=(2, 3, 4))
+    assert [record.configuration for record in found.records] == [((0, 4),), ((0, 4, 3),), ((0, 4, 3, 1),)]
+
+
 def test_of_equal_scores_the_smaller_size_ranks_first():
     """Fact 12."""
     records = [Record(k, (), score) for k, score in ((2, 0.5), (3, 0.9), (4, 0.9), (5, 0.7))]

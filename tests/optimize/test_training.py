@@ -132,3 +132,9 @@ def test_gradient_is_shortened_and_never_lengthened_or_turned():
     np.testing.assert_array_equal(clipped(short, 1.0), short)
     np.testing.assert_array_equal(clipped(long, None), long)
     np.testing.assert_array_equal(clipped(np.zeros(2), 1.0), np.zeros(2))
+
+
+@BOTH
+def test_last_keeps_the_last(minimize):
+    found, path = followed(minimize, Stopping(40, average=0.0))
+    np.testing.assert_array_equal(found[0], path[-1])

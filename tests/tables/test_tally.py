@@ -69,7 +69,7 @@ def test_estimate_that_has_no_meaning_is_refused(model, file, tmp_path):
         estimate_in_file(model, str(empty), SETTINGS)
     table, path = file
     three = fitted(3, method="nearest")[1].model_
-    with pytest.raises(ParameterError, match="there are 3"):
+    with pytest.raises(ParameterError, match="each of the 3 classes"):
         estimate_in_file(three, str(path), SETTINGS)
     margins = NearestMedoidClassifier(random_state=0).fit(
         table.select(["x1", "x2"]).to_pandas(), table["y"].to_pylist()
