@@ -1,7 +1,5 @@
 """The paper's printed figures against each other, and against what our data and splits count."""
 
-import itertools
-
 import numpy as np
 import pytest
 from benchmarks.datasets import load_dataset
@@ -14,7 +12,6 @@ from benchmarks.studies.paper import (
     TEST_CONFUSIONS,
     TITLES,
     VALIDATION_CONFUSIONS,
-    printed_figure,
 )
 
 from qmedoid.metrics.classification import ClassMetrics
@@ -59,33 +56,6 @@ def test_the_confusion_matrices_give_the_printed_figures(name):
     assert is_printed(test.macro_f1, ours.macro_f1)
     assert is_printed(test.average(test.f1, "weighted"), ours.weighted_f1)
     assert TEST_FIGURES[name] == (ours.accuracy, ours.macro_f1)
-
-
-def matrices_of(counts, figure):
-    """Confusion matrices of two classes with those counts whose figures would be printed so."""
-    for right in itertools.product(*(range(count + 1) for count in counts)):
-        if is_printed(sum(right) / sum(counts), figure.accuracy):
-            found = metrics([[right[0], counts[0] - right[0]], [counts[1] - right[1], right[1]]])
-            weighted = found.average(found.f1, "weighted")
-            if is_printed(found.macro_f1, figure.macro_f1) and is_printed(weighted, figure.weighted_f1):
-                yield found.confusion
-
-
-@pytest.mark.parametrize("name", ["heart", "breast-cancer"])
-def test_three_printed_figures_of_two_classes_have_one_confusion_matrix(name):
-    counts = tuple(map(sum, TEST_CONFUSIONS[name]))
-    for model, figure in PAPER[TITLES[name]].items():
-        found = list(matrices_of(counts, figure))
-        assert len(found) == 1, model
-        if model == "Fusion":
-            np.testing.assert_array_equal(found[0], TEST_CONFUSIONS[name])
-
-
-def test_a_figure_is_found_by_name_and_a_model_of_ours_has_none():
-    assert printed_figure("heart", "RBF-SVM", "weighted-F1") == PAPER["Heart disease"]["RBF-SVM"].weighted_f1
-    assert printed_figure("wine", "LogReg", "accuracy") == 1
-    assert printed_figure("breast-cancer", "LogReg", "PR-AUC") == PAPER["Breast cancer"]["LogReg"].pr_auc
-    assert printed_figure("breast-cancer", "LightGBM", "PR-AUC") is None
 
 
 # --- the fraud tables -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from qmedoid.cli.fitting import MOST_ROWS, dataset_settings, open_source
+from qmedoid.cli.fitting import MOST_ROWS, dataset_settings
 from qmedoid.cli.options import LEARNED, OUTPUT, TableOptions, Text, command, flag, option
 from qmedoid.cli.output import DATA, OK, grid, print_json, show
 from qmedoid.exceptions import some_of
@@ -15,6 +15,7 @@ from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
 from qmedoid.tables.dataset import read_rows
+from qmedoid.tables.source import open_table
 
 # Columns, classes, and signs of an example that are printed.
 _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
@@ -39,7 +40,7 @@ def run(options: CheckOptions) -> int:
     occur twice. It writes nothing.
     """
     keep_pandas_away()
-    with open_source(options) as source:
+    with open_table(options.table, delimiter=options.delimiter, decimal=options.decimal) as source:
         settings, rng = dataset_settings(options, source.names), np.random.default_rng(options.seed)
         table, _, notes = read_rows(source, settings, options.max_rows or MOST_ROWS, rng, tuple(settings.all_roles))
     checked = check_rows(

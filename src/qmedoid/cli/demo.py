@@ -10,7 +10,7 @@ import numpy as np
 
 from qmedoid.cli.documents import DemoDict
 from qmedoid.cli.fit import FitOptions
-from qmedoid.cli.fitting import fit_dataset, held_out_report, make_classifier, open_source, read_dataset
+from qmedoid.cli.fitting import fit_dataset, held_out_report, make_classifier, read_dataset
 from qmedoid.cli.options import EVALUATION, OUTPUT, Json, command, option
 from qmedoid.cli.output import Said, print_json, show, tell
 from qmedoid.datasets import entry, read_shipped
@@ -22,6 +22,7 @@ from qmedoid.report.verdict import verdict
 from qmedoid.saved import load
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.source import open_table
 
 NAME = "heart"
 """The table."""
@@ -47,7 +48,7 @@ def run(
         tell(f"A model learns from 3 of 4 patients in {printable(files['table'])}; the others are its test.")
     # What ``qmedoid fit heart.csv --target HeartDisease`` fits.
     fit = FitOptions(table=str(files["table"]), target=entry(NAME).target, seed=seed)
-    with open_source(fit) as source:
+    with open_table(fit.table, delimiter=fit.delimiter, decimal=fit.decimal) as source:
         data = read_dataset(fit, source)
     train, test = data.split(float(fit.test), fit.seed)
     assert test is not None

@@ -20,11 +20,7 @@ from qmedoid.cli.fitting import (
     fit_dataset,
     held_out_report,
     make_classifier,
-    notes_of_fit,
-    open_source,
     read_dataset,
-    share_or_file,
-    with_time_limit,
 )
 from qmedoid.cli.options import (
     EVALUATION,
@@ -48,9 +44,10 @@ from qmedoid.model.model import Model
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.model.storage.model_file import SUFFIX, model_bytes, read_model, save_model
 from qmedoid.report.summary import check_output
+from qmedoid.spelling import number_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.dataset import Dataset, Folds, check_group_type, check_names
-from qmedoid.tables.source import TableSource
+from qmedoid.tables.source import TableSource, open_table
 
 if TYPE_CHECKING:
     from qmedoid.estimators.recipes import TimeLimit
@@ -157,7 +154,7 @@ def run(options: FitOptions) -> None:
         check_target(output)
         if options.report is not None:
             check_output(options.report)
-        test = share_or_file(options.test)
+        test = _share_or_file(options.test)
         with _open_for_fit(options, output) as (source, passes):
             if passes is not None:
                 _fit_in_passes(passes, classifier, options, output, limit, began)
@@ -175,7 +172,7 @@ def _split(options: FitOptions, data: Dataset, test: float | str) -> tuple[Datas
     for one in train.notes:
         note(one)
     if isinstance(test, str):
-        with open_source(options, test) as source:
+        with open_table(test, delimiter=options.delimiter, decimal=options.decimal) as source:
             held_out = read_dataset(options, source, data)
     folds = None if options.cv is None else train.folds(options.cv, options.seed)
     if options.compare and held_out is None and folds is None:
@@ -208,8 +205,8 @@ def _fit_whole(
         # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
         if is_other or options.time_column is not None:
             more["novelty"] = novelty
-    model = _saved(with_time_limit(model, limit), metrics, options, output)
-    notes = notes_of_fit(fitted)
+    model = _saved(_with_time_limit(model, limit), metrics, options, output)
+    notes = _notes_of_fit(fitted)
     if options.compare and held_out is not None:
         from qmedoid.estimators.comparison import compared
 
@@ -260,7 +257,7 @@ def _open_for_fit(options: FitOptions, output: Path) -> Iterator[tuple[TableSour
     is_requested = options.memory is not None or options.resume or options.dask is not None
     if options.table == "-" and is_requested:
         raise ParameterError("A pipe can be read once, and a fit in passes reads its table several times: give files.")
-    with open_source(options) as source:
+    with open_table(options.table, delimiter=options.delimiter, decimal=options.decimal) as source:
         # How many rows a text has is not known before it is read.
         is_small = source.n_rows is None and (source.n_bytes or 0) <= SMALL_TEXT
         if is_requested or not (is_small or options.table == "-" or options.max_rows is not None):
@@ -337,7 +334,7 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
                     head, _, content = known.partition(b"\n")
                     return read_model(content).model, json.loads(head)
                 fitted, model = fit_dataset(options, classifier, sampled)
-                model, notes = with_time_limit(model, limit), notes_of_fit(fitted)
+                model, notes = _with_time_limit(model, limit), _notes_of_fit(fitted)
                 if folder is not None:
                     folder.put_bytes(key, json.dumps(notes).encode() + b"\n" + model_bytes(model))
                 return model, notes
@@ -353,7 +350,7 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
 
 def _test_share(options: FitOptions) -> float:
     """The share of the rows that is held out; what a fit in passes has not is refused."""
-    test = share_or_file(options.test)
+    test = _share_or_file(options.test)
     if isinstance(test, str):
         raise ParameterError(
             "The table is fitted in passes, and --test is a share of its rows then: leave it out, and run 'qmedoid "
@@ -367,3 +364,29 @@ def _test_share(options: FitOptions) -> float:
             "out, give more --memory, or fit a sample with --max-rows."
         )
     return test
+
+
+def _share_or_file(value: str) -> float | str:
+    """A share of the rows as a number, or the name of a file."""
+    share = number_of(value)
+    if share is not None and not 0 <= share < 1:
+        raise ParameterError(
+            f"--test must be a file or a share of at least 0 and below 1, such as 0.25 or 25%. Got {value} instead."
+        )
+    return value if share is None else share
+
+
+def _with_time_limit(model: Model, limit: "TimeLimit") -> Model:
+    """A model that says what there was no time for."""
+    if not limit.left_out:
+        return model
+    left_out = {"seconds": limit.seconds, "left_out": list(limit.left_out)}
+    return replace(model, parameters={**model.parameters, "time_limit": left_out})
+
+
+def _notes_of_fit(fitted: Any) -> list[str]:
+    """The notes of a fitted classifier, but for those on columns that were left out."""
+    from qmedoid.estimators.raw_tables import left_out_note
+
+    left_out = {left_out_note(name, why) for name, why in fitted.model_.contract.left_out.items()}
+    return [one for one in fitted.notes_ if one not in left_out]

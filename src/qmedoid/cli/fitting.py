@@ -24,7 +24,7 @@ from qmedoid.tables.kinds import with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.roles import ROLES, Role, check_missing
 from qmedoid.tables.scoring import decide_batch
-from qmedoid.tables.source import TableSource, open_table
+from qmedoid.tables.source import TableSource
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
@@ -68,11 +68,6 @@ def _missing_values(options: TableOptions, names: Sequence[str]) -> dict[str, tu
         )
         found.setdefault(name, []).append(value)
     return check_missing("--missing", found, names=names, target=options.target)
-
-
-def open_source(options: TableOptions, where: str | None = None) -> TableSource:
-    """The table of a command, or another one that is written in the same way."""
-    return open_table(where or options.table, delimiter=options.delimiter, decimal=options.decimal)
 
 
 def read_dataset(options: TableOptions, source: TableSource, like: Dataset | None = None) -> Dataset:
@@ -156,24 +151,6 @@ def word_or_number(text: str) -> str | float:
     return text if number is None else number
 
 
-def share_or_file(value: str) -> float | str:
-    """A share of the rows as a number, or the name of a file."""
-    share = word_or_number(value)
-    if isinstance(share, float) and not 0 <= share < 1:
-        raise ParameterError(
-            f"--test must be a file or a share of at least 0 and below 1, such as 0.25 or 25%. Got {value} instead."
-        )
-    return share
-
-
-def with_time_limit(model: Model, limit: "TimeLimit") -> Model:
-    """A model that says what there was no time for."""
-    if not limit.left_out:
-        return model
-    left_out = {"seconds": limit.seconds, "left_out": list(limit.left_out)}
-    return replace(model, parameters={**model.parameters, "time_limit": left_out})
-
-
 def fit_dataset(options: "FitOptions", classifier: Any, data: Dataset) -> tuple[Any, Model]:
     """The fitted classifier, and its model as it is saved, with the names of all levels in the file."""
     roles, date_order = dict(data.settings.roles), options.date_order
@@ -201,14 +178,6 @@ def fit_dataset(options: "FitOptions", classifier: Any, data: Dataset) -> tuple[
     asked |= {"table": Path(options.table).name, "roles": roles}
     contract, parameters = replace(model.contract, columns=columns), {"command": asked, **model.parameters}
     return fitted, replace(model, contract=contract, parameters=parameters, training=training)
-
-
-def notes_of_fit(fitted: Any) -> list[str]:
-    """The notes of a fitted classifier, but for those on columns that were left out."""
-    from qmedoid.estimators.raw_tables import left_out_note
-
-    left_out = {left_out_note(name, why) for name, why in fitted.model_.contract.left_out.items()}
-    return [one for one in fitted.notes_ if one not in left_out]
 
 
 def held_out_report(

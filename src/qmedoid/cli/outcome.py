@@ -222,17 +222,13 @@ def _fit_verdict(model: Model, confusion: Sequence[Sequence[int]] | None) -> lis
         positive, n_rows = operating.counts.tp + operating.counts.fn + tested[1], operating.n_rows + sum(tested)
         ceiling = alert_ceiling(operating.asked, positive / n_rows, model.decision.classes[1])
         said += [] if ceiling is None else [ceiling]
-        said += [] if report is None else _more_alerts(report["confusion"], operating.asked)
+        alerts_of_test = 0 if report is None else sum(row[1] for row in report["confusion"])
+        if alerts_of_test and share_interval(alerts_of_test, sum(tested)).low > operating.asked:
+            rates = percent_text(alerts_of_test / sum(tested)), percent_text(operating.asked)
+            said.append(
+                "The test rows get more alerts ({}) than the {} of the training rows that was set.".format(*rates)
+            )
     return said
-
-
-def _more_alerts(confusion: Sequence[Sequence[int]], asked: float) -> list[str]:
-    """What is said of test rows that get surely more alerts than the share that was set."""
-    alerts, n_rows = sum(row[1] for row in confusion), sum(map(sum, confusion))
-    if share_interval(alerts, n_rows).low <= asked:
-        return []
-    rate = percent_text(alerts / n_rows)
-    return [f"The test rows get more alerts ({rate}) than the {percent_text(asked)} of the training rows that was set."]
 
 
 def _print_outcome(model: Model, sentences: Sequence[str], areas: Areas, *, in_passes: bool) -> None:

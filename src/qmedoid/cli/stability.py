@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from qmedoid.cli.fitting import open_source, parse_method, read_dataset
+from qmedoid.cli.fitting import parse_method, read_dataset
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, command, option
 from qmedoid.cli.output import facts, grid, print_json, progress_bar, show
 from qmedoid.estimators.documents import DecisionStabilityDict
 from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.source import open_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ def run(options: StabilityOptions) -> None:
 
     keep_pandas_away()
     method = parse_method(options.method, options.medoids, options.neighbors)
-    with open_source(options) as source:
+    with open_table(options.table, delimiter=options.delimiter, decimal=options.decimal) as source:
         data = read_dataset(options, source)
     classifier = MedoidClassifier(method=method, positive=options.positive, random_state=options.seed)
     with progress_bar() as bar:

@@ -335,7 +335,11 @@ def calibrate_judged(
     chosen, curve = Decision.chosen(operating_point, labels, calibration.apply(-rows.scores), rows.codes, groups)
     decision = replace(chosen, priors=counts / counts.sum())
     columns, notes = _counted_columns(model, found)
-    contract, training = replace(model.contract, columns=columns), _training(model, found, curve)
+    missing, days = (found.counts.get(name, {}) for name in ("missing", "days"))
+    absent = np.array([missing.get(column.name, 0) for column in columns], dtype=np.intp)
+    per_day = sum(days.values()) / len(days) if days else None
+    contract = replace(model.contract, columns=columns)
+    training = TrainingSummary(found.total("training"), absent, curve, per_day)
     made = model.recalibrated(calibration, decision, curve)
     return replace(made, contract=contract, training=training), notes
 
@@ -357,15 +361,6 @@ def judged_report(model: Model, rows: JudgedRows, found: Summary) -> dict[str, A
     report = labeled_report(model, rows.codes, decided, rows.hashes)
     left_out = found.counts.get("left out", {})
     return report | {"left_out": {name: left_out.get(name, 0) for name in ("missing", "unknown", "seen")}}
-
-
-def _training(model: Model, found: Summary, curve: Any) -> TrainingSummary:
-    """Counts of all training rows."""
-    missing = found.counts.get("missing", {})
-    absent = np.array([missing.get(column.name, 0) for column in model.contract.columns], dtype=np.intp)
-    days = found.counts.get("days", {})
-    per_day = sum(days.values()) / len(days) if days else None
-    return TrainingSummary(found.total("training"), absent, curve, per_day)
 
 
 def _counted_columns(model: Model, found: Summary) -> tuple[tuple[Column, ...], list[str]]:
