@@ -60,7 +60,7 @@ def test_so_is_an_array(frame):
     assert found.predict_proba(X).tobytes() == plain.predict_proba(X).tobytes()
     assert not hasattr(found, "feature_names_in_")
     assert found.n_features_in_ == 2
-    assert found.contract_ == plain.contract_
+    assert found.model_.contract == plain.model_.contract
 
 
 def test_one_that_needs_more_memory_is_fitted_in_passes(frame, monkeypatch):
@@ -83,10 +83,10 @@ def test_one_that_needs_more_memory_is_fitted_in_passes(frame, monkeypatch):
     assert one.expected_.n_rows > 500
     assert one.model_.training.n_rows == N_ROWS
     loaded = one.model_
-    assert loaded.decision is one.decision_
+    assert loaded.decision is one.model_.decision
     assert one.medoid_records_[0] == frame.iloc[one.model_.medoids.numbers[0]].drop("class").to_dict()
     expected = np.zeros(3)
-    expected[[["a", "b", "shop"].index(name) for name in one.contract_.names]] = loaded.importances
+    expected[[["a", "b", "shop"].index(name) for name in one.model_.contract.names]] = loaded.importances
     np.testing.assert_array_equal(one.feature_importances_, expected)
 
 

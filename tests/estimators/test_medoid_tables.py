@@ -59,7 +59,7 @@ def fitted(data):
 
 
 def test_contract_says_what_the_columns_are(fitted):
-    kinds = {column.name: column.kind for column in fitted.contract_.columns}
+    kinds = {column.name: column.kind for column in fitted.model_.contract.columns}
     assert kinds == {
         "strength": "number",
         "color": "category",
@@ -68,12 +68,12 @@ def test_contract_says_what_the_columns_are(fitted):
         "since": "date",
         "amount": "number",
     }
-    assert dict(fitted.contract_.left_out) == {"row": "it numbers the rows", "constant": "every cell is 1"}
-    assert fitted.contract_.target == "target"
+    assert dict(fitted.model_.contract.left_out) == {"row": "it numbers the rows", "constant": "every cell is 1"}
+    assert fitted.model_.contract.target == "target"
     assert fitted.n_features_in_ == 8
     assert fitted.feature_names_in_.tolist()[:2] == ["row", "strength"]
-    assert fitted.encoded_names_[:2] == ["strength", "strength is missing"]
-    assert len(fitted.encoded_names_) == sum(len(encoding.outputs) for encoding in fitted.encodings_)
+    assert fitted.model_.layout.names[:2] == ("strength", "strength is missing")
+    assert len(fitted.model_.layout.names) == sum(len(encoding.outputs) for encoding in fitted.model_.encodings)
     assert "column 'row' was left out: it numbers the rows; roles={'row': 'keep'} keeps it" in fitted.notes_
 
 
@@ -107,7 +107,7 @@ def test_array_of_numbers_is_passed_on_as_it_is():
     plain = clone(FAST.method).set_params(random_state=table.estimator_.random_state).fit(X, y)
     np.testing.assert_array_equal(table.model_.score(X).scores, plain.model_.score(X).scores)
     np.testing.assert_array_equal(table.decision_function(X.tolist()), table.decision_function(X))
-    assert table.contract_.names == ("x0", "x1", "x2", "x3")
+    assert table.model_.contract.names == ("x0", "x1", "x2", "x3")
     assert not hasattr(table, "feature_names_in_")
     np.testing.assert_array_equal(table.predict(pd.DataFrame(X, columns=list("abcd"))), table.predict(X))
     with pytest.raises(DataError, match="X has 3 features, but MedoidClassifier is expecting 4"):
@@ -205,7 +205,9 @@ def test_three_classes():
     new, truth = make_frame(seed=5)
     assert fitted.decision_function(new).shape == (N, 3)
     assert fitted.score(new, truth) > 0.6
-    town = next(e for e, c in zip(fitted.encodings_, fitted.contract_.columns, strict=True) if c.name == "town")
+    town = next(
+        e for e, c in zip(fitted.model_.encodings, fitted.model_.contract.columns, strict=True) if c.name == "town"
+    )
     assert isinstance(town, Levels)
     assert town.outputs == (": share of high", ": share of low", ": share of mid", ": frequency")
 
@@ -219,7 +221,7 @@ def test_validation_rows_choose_and_training_rows_fit(inner, data):
     with pytest.warns(QMedoidWarning, match="'town' has 1 level that the training rows did not, in 100 rows"):
         fitted = clone(INNER[inner]).set_params(random_state=0).fit(frame, labels, X_val=new, y_val=truth)
     alone = clone(INNER[inner]).set_params(random_state=0).fit(frame, labels)
-    for one, other in zip(fitted.encodings_, alone.encodings_, strict=True):
+    for one, other in zip(fitted.model_.encodings, alone.model_.encodings, strict=True):
         if isinstance(one, Levels):
             assert one.levels == other.levels
             np.testing.assert_array_equal(one.values, other.values)
@@ -280,7 +282,7 @@ def test_ignored_columns_say_nothing(data):
     ignoring = clone(FAST).set_params(ignore=["town", "since"], random_state=0).fit(frame, labels)
     without = clone(FAST).set_params(random_state=0).fit(frame.drop(columns=["town", "since"]), labels)
     np.testing.assert_array_equal(ignoring.decision_function(frame), without.decision_function(frame))
-    assert ignoring.contract_.left_out["town"] == "it was to be ignored"
+    assert ignoring.model_.contract.left_out["town"] == "it was to be ignored"
     with pytest.raises(ParameterError, match="'ignore' names 'twon', which is not a column"):
         MedoidClassifier(ignore=["twon"]).fit(frame, labels)
     with pytest.raises(ParameterError, match=r"must be a list of names\. Got 'town'"):
@@ -290,14 +292,14 @@ def test_ignored_columns_say_nothing(data):
 def test_target_that_stands_among_the_columns_is_not_learnt_from(data):
     frame, labels = data
     fitted = clone(FAST).set_params(random_state=0).fit(frame.assign(target=labels), labels)
-    assert "target" not in fitted.contract_.names
+    assert "target" not in fitted.model_.contract.names
 
 
 def test_encoded_column_that_is_the_same_everywhere_is_noted_by_name(data, recwarn):
     frame, labels = data
     fitted = clone(FAST).set_params(random_state=0).fit(frame.assign(flag=[1.0, None] * (N // 2)), labels)
     assert "'flag' is the same in all rows once encoded" in fitted.notes_
-    assert "flag is missing" in fitted.encoded_names_
+    assert "flag is missing" in fitted.model_.layout.names
     assert not [one for one in recwarn.list if "flag" in str(one.message)]
 
 
@@ -386,5 +388,5 @@ def test_column_with_the_name_of_the_target_is_left_out_aloud():
     labels = pd.Series(frame["strength"].to_numpy() > 0, name="strength")
     with pytest.warns(QMedoidWarning, match="'strength' was left out: it has the name of the target"):
         model = clone(FAST).fit(frame, labels)
-    assert "strength" not in model.contract_.names
-    assert "name of the target" in model.contract_.left_out["strength"]
+    assert "strength" not in model.model_.contract.names
+    assert "name of the target" in model.model_.contract.left_out["strength"]

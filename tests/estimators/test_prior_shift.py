@@ -150,7 +150,7 @@ def test_estimate_can_be_used_even_where_a_class_hardly_occurs():
     assert found.priors[0] == 1.0  # the other is too small to show beside it
     shifted = fitted.prior_shift(found.priors)
     assert (shifted.predict(X[y == 0]) == 0).all()
-    assert 0 < shifted.decision_.shift.priors.min() <= shifted.decision_.shift.priors.max() < 1
+    assert 0 < shifted.model_.decision.shift.priors.min() <= shifted.model_.decision.shift.priors.max() < 1
     assert fitted.prior_shift(np.array(0.2)).expected_ == fitted.prior_shift(0.2).expected_
 
 

@@ -29,8 +29,8 @@ def fitted(frame, label, **settings):
 def test_code_that_is_a_category_is_learnt_as_names():
     frame, label = parity()
     plain, by_role = fitted(frame, label), fitted(frame, label, roles={"code": "category"})
-    assert {column.name: column.kind for column in plain.contract_.columns}["code"] == "number"
-    assert by_role.contract_.columns[0].levels == tuple(str(code) for code in range(100, 108))
+    assert {column.name: column.kind for column in plain.model_.contract.columns}["code"] == "number"
+    assert by_role.model_.contract.columns[0].levels == tuple(str(code) for code in range(100, 108))
     new, truth = parity(400, seed=1)
     assert by_role.score(new, truth) > plain.score(new, truth) + 0.1
 
@@ -46,7 +46,7 @@ def test_levels_are_found_however_a_table_spells_them(change):
         assert (by_role.predict_proba(other) == by_role.predict_proba(frame)).all()
     # And a fit on such a table is the same model.
     again = fitted(other, label, roles={"code": "category"})
-    assert again.contract_.columns == by_role.contract_.columns
+    assert again.model_.contract.columns == by_role.model_.contract.columns
     assert (again.predict_proba(frame) == by_role.predict_proba(frame)).all()
 
 
@@ -68,7 +68,7 @@ def test_conventions_of_scikit_learn_hold():
 def test_arrays_have_roles_by_the_names_that_their_columns_get():
     frame, label = parity()
     array = frame[["code", "noise"]].to_numpy()
-    assert fitted(array, label, roles={"x0": "category"}).contract_.columns[0].kind == "category"
+    assert fitted(array, label, roles={"x0": "category"}).model_.contract.columns[0].kind == "category"
 
 
 def test_identifiers_by_name_are_told_of_and_can_be_kept():
@@ -76,12 +76,12 @@ def test_identifiers_by_name_are_told_of_and_can_be_kept():
     frame = frame.rename(columns={"paid": "paid_id"})
     with pytest.warns(QMedoidWarning, match=r"'paid_id' was left out: .*; roles=\{'paid_id': 'keep'\} keeps it"):
         left = fitted(frame, label)
-    assert "paid_id" in left.contract_.left_out
+    assert "paid_id" in left.model_.contract.left_out
     with warnings.catch_warnings():
         warnings.simplefilter("error", QMedoidWarning)
         kept = fitted(frame, label, roles={"paid_id": "keep"})
-        assert "paid" in fitted(frame.rename(columns={"paid_id": "paid"}), label).contract_.names
-    assert "paid_id" in kept.contract_.names
+        assert "paid" in fitted(frame.rename(columns={"paid_id": "paid"}), label).model_.contract.names
+    assert "paid_id" in kept.model_.contract.names
 
 
 def test_columns_left_out_by_a_guess_are_told_of_once_and_those_ignored_are_not():
@@ -91,7 +91,7 @@ def test_columns_left_out_by_a_guess_are_told_of_once_and_those_ignored_are_not(
         found = fitted(few, label, ignore=["noise"])
     (message,) = [str(one.message) for one in caught if "left out" in str(one.message)]
     assert message == "Column 'same' was left out: every cell is 3; column 'empty' was left out: every cell is missing."
-    assert set(found.contract_.left_out) == {"same", "empty", "noise"}
+    assert set(found.model_.contract.left_out) == {"same", "empty", "noise"}
     with warnings.catch_warnings():
         warnings.simplefilter("error", QMedoidWarning)
         fitted(few, label, ignore=["noise", "same"], roles={"empty": "ignore"})

@@ -99,7 +99,7 @@ def test_zero_itself_is_the_first_class():
     fitted = quick(operating_point=0.5).fit(X2, Y2)
     # The value of a record is now the threshold itself.
     cut = float(fitted.decision_function(X2[:1])[0])
-    fitted.model_ = replace(fitted.model_, decision=replace(fitted.decision_, cut=cut))
+    fitted.model_ = replace(fitted.model_, decision=replace(fitted.model_.decision, cut=cut))
     assert fitted.decision_function(X2[:1])[0] == 0
     assert fitted.predict(X2[:1])[0] == 0
 
@@ -122,10 +122,10 @@ def test_threshold_is_the_best_on_rows_that_were_held_out(monkeypatch):
     (found,) = kept
     margin = found.scores[:, 1] - found.scores[:, 0]
     labels = Y2[row_order(ranks(X2), Y2)]
-    assert fitted.decision_.cut == chosen_threshold("f1", 0.0, labels == 1, margin)
-    assert f1_score(labels, margin > fitted.decision_.cut) >= f1_score(labels, margin > 0)
-    own = fitted.decision_function(X2) + fitted.decision_.cut
-    assert fitted.decision_.cut != chosen_threshold("f1", 0.0, Y2 == 1, own)
+    assert fitted.model_.decision.cut == chosen_threshold("f1", 0.0, labels == 1, margin)
+    assert f1_score(labels, margin > fitted.model_.decision.cut) >= f1_score(labels, margin > 0)
+    own = fitted.decision_function(X2) + fitted.model_.decision.cut
+    assert fitted.model_.decision.cut != chosen_threshold("f1", 0.0, Y2 == 1, own)
 
 
 def test_rows_that_are_never_held_out_do_not_move_the_threshold():
@@ -216,7 +216,7 @@ def test_paper_preset_reads_two_classes_by_parity_and_three_by_basis_states():
     assert type(three.model_.circuit.network.readout) is DirectReadout
     same(two, VariationalClassifier.paper(readout="parity", n_steps=5, random_state=0).fit(X2, Y2))
     # As printed, the likeliest of three classes is called; "macro_f1" adds biases.
-    assert three.decision_.biases is not None
+    assert three.model_.decision.biases is not None
     printed = VariationalClassifier.paper(operating_point=None, n_steps=5, random_state=0).fit(X3, Y3)
     np.testing.assert_array_equal(printed.predict(X3), printed.classes_[printed.predict_proba(X3).argmax(axis=1)])
 

@@ -1,7 +1,5 @@
 """Agreement of groups and decisions: laws of similarity, and the definitions spelt out."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,6 @@ from qmedoid.metrics.classification import (
     flip_rates,
     group_agreement,
     mean_and_error,
-    rates_by_margin,
 )
 
 GROUP = st.frozensets(st.integers(0, 7), min_size=1, max_size=5)
@@ -34,22 +31,6 @@ def test_agreement_is_the_mean_of_the_best_matches_and_1_for_equal_sets_alone(gr
 def test_flip_rates_are_shares_of_votes_and_unknown_without_any():
     votes = np.array([[4, 0, 0], [1, 3, 0], [0, 0, 0], [0, 1, 1]])
     np.testing.assert_array_equal(flip_rates(votes, np.array([0, 0, 1, 2])), [0, 0.75, np.nan, 0.5])
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0, 2.0, 7.0]), st.sampled_from([0.0, 0.5, np.nan])), max_size=40)
-)
-@settings(max_examples=40, deadline=None)
-def test_parts_by_margin_hold_every_known_row_once_in_rising_order(rows):
-    margins, rates = np.array(rows).reshape(-1, 2).T
-    parts = rates_by_margin(margins, rates)
-    known = np.isfinite(rates)
-    assert sum(part["n_rows"] for part in parts) == known.sum()
-    assert all(before["high"] < after["low"] for before, after in itertools.pairwise(parts))
-    for part in parts:
-        own = known & (margins >= part["low"]) & (margins <= part["high"])
-        assert part["n_rows"] == own.sum()
-        assert part["flip_rate"] == pytest.approx(rates[own].mean())
 
 
 def test_mean_and_error_are_the_usual_ones():

@@ -30,18 +30,18 @@ def test_moved_cut_is_that_of_a_fit(rows, plain, point):
     fitted = EvidenceClassifier(n_medoids=4, random_state=0, operating_point=point).fit(*rows)
     moved = plain.at_operating_point(point)
     assert moved.expected_ == fitted.expected_
-    assert moved.decision_.cut == fitted.decision_.cut
+    assert moved.model_.decision.cut == fitted.model_.decision.cut
     assert moved.threshold_ == fitted.threshold_
     assert moved.operating_point == point
     np.testing.assert_array_equal(moved.predict(rows[0]), fitted.predict(rows[0]))
     assert plain.operating_point is None
-    assert plain.decision_.cut is None
+    assert plain.model_.decision.cut is None
 
 
 @pytest.mark.parametrize("point", POINTS, ids=str)
 def test_prevalence_and_cut_can_change_in_any_order(plain, point):
-    one = plain.at_operating_point(point).prior_shift(0.1).decision_
-    other = plain.prior_shift(0.1).at_operating_point(point).decision_
+    one = plain.at_operating_point(point).prior_shift(0.1).model_.decision
+    other = plain.prior_shift(0.1).at_operating_point(point).model_.decision
     assert one.cut == other.cut
     # The curve knows what a probability does to the records at another prevalence; counts alone do not.
     assert other.operating.counts is not None
@@ -49,7 +49,7 @@ def test_prevalence_and_cut_can_change_in_any_order(plain, point):
 
 
 def test_counts_at_another_prevalence_are_those_of_the_shifted_rows(plain):
-    curve, moved = plain.model_.training.curve, plain.prior_shift(0.1).at_operating_point(0.2).decision_
+    curve, moved = plain.model_.training.curve, plain.prior_shift(0.1).at_operating_point(0.2).model_.decision
     positive, log_odds = curve_rows(curve)
     expected = counts_at(positive, log_odds + moved.shift.of_log_odds, moved.cut)
     assert moved.operating.counts == Counts(**expected)
@@ -83,7 +83,7 @@ def test_counts_are_exact_and_the_cut_is_near_where_thresholds_were_left_out(poi
 
 
 def test_draws_per_row_stay_those_of_the_fit(plain):
-    decision = plain.decision_
+    decision = plain.model_.decision
     few = Decision(decision.classes, priors=decision.priors,
                    operating=OperatingSummary("likeliest", None, 0.0, draws_per_row=0.5))  # fmt: skip
     moved = few.at_operating_point({"alert_rate": 0.1}, plain.model_.training.curve)
@@ -91,7 +91,7 @@ def test_draws_per_row_stay_those_of_the_fit(plain):
 
 
 def test_without_a_curve_only_a_probability_is_cut_at(plain):
-    decision = plain.decision_
+    decision = plain.model_.decision
     assert decision.at_operating_point(0.2, None).operating.threshold == pytest.approx(0.2)
     for point in ("f1", {"alert_rate": 0.1}, {"cost": 2}):
         with pytest.raises(DataError, match="no curve of held-out rows"):

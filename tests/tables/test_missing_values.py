@@ -38,9 +38,11 @@ def test_a_fit_is_that_of_the_table_with_empty_cells(models):
     assert own.predict_proba(RAW[NEW]).tobytes() == plain.predict_proba(EMPTY[NEW]).tobytes()
     assert own.predict_proba(EMPTY[NEW]).tobytes() == plain.predict_proba(EMPTY[NEW]).tobytes()
     assert own.medoid_records_ == plain.medoid_records_
-    bare = replace(own.contract_, columns=tuple(replace(one, missing_values=()) for one in own.contract_.columns))
-    assert bare == plain.contract_
-    assert [one.missing_values for one in own.contract_.columns] == [
+    bare = replace(
+        own.model_.contract, columns=tuple(replace(one, missing_values=()) for one in own.model_.contract.columns)
+    )
+    assert bare == plain.model_.contract
+    assert [one.missing_values for one in own.model_.contract.columns] == [
         ("0",), ("1900-01-01",), ("unknown",), ("-9.5", "99"), (),
     ]  # fmt: skip
     assert np.array_equal(own.model_.training.missing, plain.model_.training.missing)
@@ -48,7 +50,7 @@ def test_a_fit_is_that_of_the_table_with_empty_cells(models):
 
 def test_the_saved_model_reads_in_the_same_way(models):
     own, _, saved, plain = models[:4]
-    assert saved.model.contract == own.contract_
+    assert saved.model.contract == own.model_.contract
     assert saved.predict_proba(RAW[NEW]).tobytes() == own.predict_proba(RAW[NEW]).tobytes()
     assert saved.score_table(RAW[NEW]).equals(plain.score_table(EMPTY[NEW]))
 

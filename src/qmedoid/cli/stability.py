@@ -1,13 +1,11 @@
 """``qmedoid stability``: how much a model changes when the rows change."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from qmedoid.cli.fitting import parse_method, read_dataset
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, command, option
-from qmedoid.cli.output import facts, grid, print_json, progress_bar, show
-from qmedoid.estimators.documents import DecisionStabilityDict
+from qmedoid.cli.output import facts, print_json, progress_bar, show
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.source import open_table
 
@@ -53,8 +51,16 @@ def run(options: StabilityOptions) -> None:
         print_json(report.as_dict())
         return
     show(f"{report.n_rows:,} rows, fitted again on {report.n_bootstraps} bootstrap samples of them")
-    show(*_decisions(report.decisions))
-    groups, medoids = report.groups, report.medoids
+    decisions, groups, medoids = report.decisions, report.groups, report.medoids
+    error = "" if decisions["flip_error"] is None else f" ± {decisions['flip_error']:.3f}"
+    figures = {
+        "decisions that change": f"{_nan(decisions['flip_rate']):.3f}{error}",
+        "rows that every refit decides alike": f"{_nan(decisions['never_flipped']):.3f}",
+    }
+    show(
+        "\nDecisions: a refit decides about rows that it did not have, and is compared with the fit of all rows.",
+        facts(figures),
+    )
     if groups is not None:
         kept, agreement = f"{groups['kept']:.3f}", f"{groups['agreement']:.3f}"
         show(
@@ -67,25 +73,5 @@ def run(options: StabilityOptions) -> None:
     show(*report.notes)
 
 
-def _decisions(found: DecisionStabilityDict) -> Iterator[Any]:
-    yield "\nDecisions: a refit decides about rows that it did not have, and is compared with the fit of all rows."
-    error = "" if found["flip_error"] is None else f" ± {found['flip_error']:.3f}"
-    figures = {
-        "decisions that change": f"{_nan(found['flip_rate']):.3f}{error}",
-        "rows that every refit decides alike": f"{_nan(found['never_flipped']):.3f}",
-    }
-    yield facts(figures)
-    if found["by_margin"]:
-        rows = [
-            (f"{part['low']:.3g} to {part['high']:.3g}", f"{part['n_rows']:,}", _known(part["flip_rate"]))
-            for part in found["by_margin"]
-        ]
-        yield grid(("margin", "rows", "decisions that change"), rows)
-
-
 def _nan(value: float | None) -> float:
     return float("nan") if value is None else value
-
-
-def _known(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"

@@ -56,11 +56,6 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     @property
-    def decision_(self) -> Decision:
-        """How scores become decisions."""
-        return self.model_.decision
-
-    @property
     def feature_importances_(self) -> Array:
         """Mean absolute contribution of each column to the margins of training rows; 0 for those left out."""
         found = self.model_.importances

@@ -2,7 +2,7 @@
 
 from typing import Annotated, NotRequired, TypedDict
 
-from qmedoid.metrics.classification import CalibrationErrorDict, MarginBinDict
+from qmedoid.metrics.classification import CalibrationErrorDict
 from qmedoid.metrics.intervals import IntervalDict
 from qmedoid.model.documents import Label, Notes, OperatingDict
 from qmedoid.tables.documents import NoveltyDict
@@ -19,23 +19,11 @@ class MedoidStabilityDict(TypedDict):
     kept: Annotated[float | None, "Share chosen again where the sample has them."]
 
 
-class UnstableRowDict(TypedDict):
-    row: Annotated[int, "Row of the table, from 0."]
-    label: Annotated[Label, "Its class."]
-    decided: Annotated[Label, "Class of the fit of all rows."]
-    otherwise: Annotated[Label, "Class that most other refits say."]
-    flip_rate: Annotated[float, "Share of the refits that decide otherwise."]
-    n_votes: Annotated[int, "Refits without the row."]
-    margin: Annotated[float | None, "Margin of the fit of all rows."]
-
-
 class DecisionStabilityDict(TypedDict):
     flip_rate: Annotated[float | None, "Share of decisions about unseen rows that differ from the fit of all rows."]
     flip_error: Annotated[float | None, "Its standard error."]
     never_flipped: Annotated[float | None, "Share of the rows that no refit decides otherwise."]
     rows_without_votes: Annotated[int, "Rows that every sample held."]
-    by_margin: Annotated[list[MarginBinDict] | None, "Flip rate by fifths of the margin."]
-    least_stable: Annotated[list[UnstableRowDict], "Rows of the highest flip rates."]
 
 
 class StabilityDict(TypedDict):

@@ -48,7 +48,6 @@ class EvidenceClassifier(MethodClassifier):
     classes_ : ndarray of shape (C,)
     model_ : Model
         Its only part is an `EvidencePart`.
-    calibration_ : Calibration
     regularization_ : float
         The λ that was chosen.
     path_ : RidgePath

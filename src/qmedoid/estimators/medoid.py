@@ -23,7 +23,6 @@ from qmedoid.large.fit import fit_collection, score_collection
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.methods.part import LARGEST
-from qmedoid.model.contract import Contract, Encoding
 from qmedoid.tables.dataset import Dataset
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
@@ -118,7 +117,7 @@ class MedoidClassifier(ProbabilisticClassifier):
         `circuit()`; None where the method decides everything.
     model_ : Model
         Everything that is learned: parts, their weights, calibration, circuit, decision, and the columns with their
-        encodings, which are also `contract_`, `encodings_` and `encoded_names_`.
+        encodings.
     class_priors_ : ndarray of shape (C,)
         Class frequencies that the probabilities are made for, in the order of `classes_`; see `prior_shift`.
     threshold_, expected_ : float, OperatingSummary or None
@@ -346,21 +345,6 @@ class MedoidClassifier(ProbabilisticClassifier):
     def margin_(self) -> float:
         """The largest calibrated margin, in log-odds, of records that the circuit decides; −∞ and ∞: none, all."""
         return -np.inf if self.model_.refinement is None else self.model_.refinement.refine_below
-
-    @property
-    def contract_(self) -> Contract:
-        """The columns with their kinds, and those that were left out."""
-        return self.model_.contract
-
-    @property
-    def encodings_(self) -> tuple[Encoding, ...]:
-        """How each column becomes numbers."""
-        return self.model_.encodings
-
-    @property
-    def encoded_names_(self) -> list[str]:
-        """Names of the numbers."""
-        return list(self.model_.layout.names)
 
     @property
     def medoid_records_(self) -> list[dict[str, Any]]:

@@ -52,7 +52,6 @@ class RareEventClassifier(MethodClassifier):
     model_ : Model
     weights_ : dict of str to float
         Weights of the prototypes (``"rare"``) and of the comparisons by their names.
-    calibration_ : Calibration
     threshold_, expected_ : float, OperatingSummary
         The operating point, with precision, recall and alert rate on held-out rows.
     feature_importances_ : ndarray of shape (M,)

@@ -270,11 +270,6 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
     calibration: CalibrationKind | Literal["auto"]
     refit: bool
 
-    @property
-    def calibration_(self) -> Calibration:
-        """How scores become log-probabilities."""
-        return self.model_.calibration
-
     @with_callbacks
     @one_blas_thread
     def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
@@ -26,15 +25,12 @@ from qmedoid.estimators.raw_tables import dataset_of, group_codes
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import group_classes, row_groups
 from qmedoid.markup.page import render
-from qmedoid.metrics.classification import flip_rates, group_agreement, mean_and_error, rates_by_margin
+from qmedoid.metrics.classification import flip_rates, group_agreement, mean_and_error
 from qmedoid.tables.dataset import Dataset
 
 NO_GROUPS = "Groups: nothing can be said, as the classifier has no groups of 2 or more, but not all, columns."
 NO_MEDOIDS = "Medoids: nothing can be said, as the classifier compares records with no real ones."
-NO_MARGINS = "Margins: nothing can be said, as the classifier has neither decision values nor probabilities."
 NO_VOTES = "Decisions: nothing can be said, as every row was in the sample of every refit."
-LISTED_ROWS = 10
-"""Maximum number of the least stable rows that are named."""
 _CONSTRAINTS: Mapping[str, Constraint] = {"n_bootstraps": whole(2), "random_state": SEED}
 
 Groups = frozenset[frozenset[int]]
@@ -51,8 +47,7 @@ class StabilityReport:
     decisions : dict
         ``flip_rate``, the expected share of decisions about unseen rows that differ from the fit of all rows, with its
         standard error ``flip_error``; ``never_flipped``, the share of the rows that no refit decides otherwise;
-        ``rows_without_votes``; ``by_margin``, flip rates in fifths of the rows from the smallest margins to the
-        largest; and ``least_stable``, the rows of the highest flip rates.
+        and ``rows_without_votes``.
     groups : dict or None
         How many ``groups`` of columns the fit of all rows has, the mean share of the refits in which one is ``kept``,
         and the ``agreement`` of a refit with the fit of all rows (1: the same groups; 0: no column in common).
@@ -140,11 +135,7 @@ def stability(
     entropy = [int(value) for value in check_random_state(random_state).randint(2**31, size=4)]
     full = subject.fit(None, int(np.random.default_rng(entropy).integers(2**31)))
     every = np.arange(subject.n_rows)
-    decided, margins = _codes(full, subject.part(every)), None
-    says = next((name for name in ("decision_function", "predict_proba") if hasattr(full, name)), None)
-    if says is not None:  # how far decisions are from others
-        values = np.asarray(getattr(full, says)(subject.part(every)), dtype=np.float64)
-        margins = np.abs(values) if values.ndim == 1 else np.diff(np.sort(values, axis=1)[:, -2:])[:, 0]
+    decided = _codes(full, subject.part(every))
     medoids, together, found = subject.medoids(full), subject.together(), [subject.groups(full)]
     votes, flips = np.zeros((len(every), len(full.classes_)), dtype=np.int64), list[float]()
     present, kept = 0, 0
@@ -177,14 +168,11 @@ def stability(
         "flip_error": error,
         "never_flipped": float(np.mean(known == 0)) if len(known) else None,
         "rows_without_votes": int((votes.sum(axis=1) == 0).sum()),
-        "by_margin": None if margins is None else rates_by_margin(margins, rates),
-        "least_stable": subject.least_stable(votes, rates, decided, classes, margins),
     }
     of_groups = _group_stability(found)
     missing = {
         NO_GROUPS: of_groups is None,
         NO_MEDOIDS: medoids is None,
-        NO_MARGINS: margins is None,
         NO_VOTES: not flips,
     }
     notes = tuple(sentence for sentence, is_missing in missing.items() if is_missing)
@@ -209,15 +197,15 @@ class _Subject:
         self._names = dict[str, int]()  # of encoded columns: each fit of a MedoidClassifier may have others
         if isinstance(estimator, MedoidClassifier):
             data = dataset_of(self._estimator, X, y, groups)
-            target, self._groups, self.rows = data.target, data.groups, data.rows
+            target, self._groups, n_rows = data.target, data.groups, len(data.rows)
             self.strata, self.labels = target.codes, target.classes[target.codes]
-            self._data = replace(data, rows=np.arange(len(self.rows)), n_source=len(self.rows))
+            self._data = replace(data, rows=np.arange(n_rows), n_source=n_rows)
             self._table: Any = data.table
         else:
             # A plain estimator takes the names of the columns; a pipeline would not.
             self._table = check_table(BaseEstimator(), X, reset=True)
             classes, self.strata = class_codes(y, len(self._table))
-            self.labels, self.rows = classes[self.strata], np.arange(len(self._table))
+            self.labels = classes[self.strata]
             self._groups = group_codes(groups, len(self._table))
         self.n_rows = len(self._table)
 
@@ -272,35 +260,10 @@ class _Subject:
         part = getattr(getattr(fitted, "model_", None), "medoid_part", None)
         if part is None:
             return None
-        names = range(self._table.shape[1]) if self._data is None else fitted.encoded_names_
+        names = range(self._table.shape[1]) if self._data is None else fitted.model_.layout.names
         places = [self._names.setdefault(str(name), len(self._names)) for name in names]
         several = (set(group) for group in part.facts["groups"] if 1 < len(set(group)) < len(places))
         return frozenset(frozenset(places[column] for column in group) for group in several)
-
-    def least_stable(
-        self,
-        votes: npt.NDArray[np.int64],
-        rates: Array,
-        decided: Codes,
-        classes: Sequence[Any],
-        margins: Array | None,
-    ) -> list[Any]:
-        """The rows of the highest flip rates; of equal ones those of more votes, then of smaller margins."""
-        n_votes, near = votes.sum(axis=1), np.zeros(len(rates)) if margins is None else margins
-        order = np.lexsort((near, -n_votes, -np.nan_to_num(rates)))[:LISTED_ROWS]
-        others = np.where(np.arange(votes.shape[1]) == decided[:, None], -1, votes).argmax(axis=1)
-        return [
-            {
-                "row": int(self.rows[row]),
-                "label": self.labels[row : row + 1].tolist()[0],
-                "decided": classes[decided[row]],
-                "otherwise": classes[others[row]],
-                "flip_rate": float(rates[row]),
-                "n_votes": int(n_votes[row]),
-                "margin": None if margins is None else float(margins[row]),
-            }
-            for row in order[np.nan_to_num(rates[order]) > 0].tolist()
-        ]
 
 
 def _codes(fitted: Any, X: Any, full: Any = None) -> Codes:

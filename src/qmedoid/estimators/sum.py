@@ -58,7 +58,6 @@ class SumClassifier(EvidenceClassifier):
     ----------
     classes_ : ndarray of shape (C,)
     model_ : Model
-    calibration_ : Calibration
     regularization_, path_ : float, RidgePath
         λ of the evidence and its leave-one-out errors; see `EvidenceClassifier`.
     weights_ : dict of str to float

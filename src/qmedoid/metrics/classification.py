@@ -181,15 +181,6 @@ def confidence_outcomes(codes: Codes, probabilities: Array) -> tuple[Flags, Arra
     return np.argmax(probabilities, axis=1) == codes, probabilities.max(axis=1)
 
 
-class MarginBinDict(TypedDict):
-    """Records whose margin lies within bounds, both included."""
-
-    low: Annotated[float, "Smallest margin."]
-    high: Annotated[float, "Largest margin."]
-    n_rows: Annotated[int, "Rows."]
-    flip_rate: Annotated[float | None, "Their mean flip rate."]
-
-
 def group_agreement(groups: Collection[frozenset[int]], others: Collection[frozenset[int]]) -> float:
     """Mean Jaccard index |g ∩ h| / |g ∪ h| of every group of two sets with its best match in the other set.
 
@@ -219,29 +210,6 @@ def flip_rates(votes: npt.NDArray[np.int64], decided: Codes) -> Array:
     rates = np.full(len(votes), np.nan)
     np.divide(total - same, total, out=rates, where=total > 0)
     return rates
-
-
-def rates_by_margin(margins: Array, rates: Array, n_bins: int = 5) -> list[MarginBinDict]:
-    """Mean flip rate in parts of equal size, from the smallest margins to the largest.
-
-    Records of equal margin stay together, so parts may be fewer and of unequal size. Records without a rate, which is
-    NaN, are left out.
-    """
-    rated = np.flatnonzero(np.isfinite(rates))
-    if len(rated) == 0:
-        return []
-    margins, rates = margins[rated], rates[rated]
-    edges = np.quantile(margins, np.arange(1, n_bins) / n_bins)
-    part = np.searchsorted(edges, margins, side="left")
-    return [
-        {
-            "low": float(margins[rows].min()),
-            "high": float(margins[rows].max()),
-            "n_rows": int(rows.sum()),
-            "flip_rate": float(rates[rows].mean()),
-        }
-        for rows in (part == number for number in np.unique(part))
-    ]
 
 
 def mean_and_error(values: Iterable[float]) -> tuple[float, float | None]:

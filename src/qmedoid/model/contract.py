@@ -102,7 +102,7 @@ class Contract:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> from qmedoid import MedoidClassifier
-    >>> contract = MedoidClassifier(method="evidence", random_state=0).fit(X, y).contract_
+    >>> contract = MedoidClassifier(method="evidence", random_state=0).fit(X, y).model_.contract
     >>> len(contract.names), contract.columns[0].kind
     (4, 'number')
     """

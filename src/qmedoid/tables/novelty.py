@@ -143,7 +143,7 @@ class NoveltyTally:
         if not found:
             return
         self.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
-        are_days = _are_days(model)
+        are_days = [isinstance(one, Dates) and name == ": days" for one in model.encodings for name in one.outputs]
         for place, rows in found.items():
             column = int(novelty.limited[place])
             excess = novelty.excess(place, columns[column])
@@ -255,15 +255,6 @@ def _deviates(here: Codes, before: Codes) -> float:
     square = float((1.0 - pooled) @ np.square(changes))
     spread = 2.0 / (9.0 * freedom)
     return float(((square / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / np.sqrt(spread))
-
-
-def _are_days(model: Model) -> list[bool]:
-    """For every encoded column, whether it counts days."""
-    return [
-        isinstance(encoding, Dates) and number < len(encoding.parts) and encoding.parts[number] == "days"
-        for encoding in model.encodings
-        for number in range(len(encoding.outputs))
-    ]
 
 
 def _more(lines: list[str]) -> str:
