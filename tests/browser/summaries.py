@@ -122,6 +122,9 @@ def summary(texts: list[str] | None = None, n_rows: int = 200) -> dict[str, Any]
         "squares": squares(names, n_rows),
         "errors": {"total": 3, "of_sample": False,
                    "rows": [{"row": 3, "true": "no", "called": names[0], "chance": "99 %", "why": f"{names[1]} (×2)"}]},
+        "slices": [{"column": names[1], "levels": [
+            {"level": name, "rows": 20, "counts": [5, 5, 5, 5], "right": "50 %", "interval": "27 to 73 %",
+             "differs": differs} for name, differs in ((names[0], None), (names[2], "worse"))]}],
     }  # fmt: skip
     return {**found, "opening": opening(found)}
 

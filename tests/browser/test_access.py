@@ -12,7 +12,7 @@ from qmedoid.report.summary import render
 MIXED = "categories, dates and missing cells"
 OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 SECTIONS = [
-    "Operating point", "What if", "Errors", "Columns and learned shapes", "All figures", "Checks",
+    "Operating point", "What if", "Errors", "Slices", "Columns and learned shapes", "All figures", "Checks",
     "What was fitted", "Medoids", "How this page was made",
 ]  # fmt: skip
 FOCUSABLE = "a[href], button:not([tabindex='-1']), input, select, summary, [tabindex='0']"

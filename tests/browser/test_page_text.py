@@ -64,7 +64,8 @@ def test_data_block_holds_the_stops_as_they_are(page):
 def test_parts_that_are_not_known_are_left_out():
     empty = {"operating": None, "figures": None, "baselines": None, "confusion": None, "calibration": None,
              "effects": [], "medoids": None,
-             "findings": [], "left_out": [], "squares": None, "errors": None}  # fmt: skip
+             "findings": [], "left_out": [], "squares": None, "errors": None,
+             "slices": []}  # fmt: skip
     base = {**summary(), **empty}
     base["columns"] = [{**column, "importance": None} for column in base["columns"]]
     base["model"] = {**base["model"], "target": None, "class_shares": None}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from small_models import fitted, mixed_table, model_of, write_csv
+from small_models import fitted, mixed_table, model_of, replaced, write_csv
 
 from qmedoid import SavedModel
 from qmedoid.exceptions import ContractError, DataError
@@ -95,6 +95,7 @@ def test_rows_seen_in_fitting_are_not_counted(model):
     assert sorted(found["squares"]["row"]) == [*range(300, 400)]
     assert [row - 300 for row in found["squares"]["row"]] == alone["squares"]["row"]
     assert found["squares"]["counts"] == alone["squares"]["counts"]
+    assert found["slices"] == alone["slices"]
 
 
 def test_a_table_of_which_every_row_was_seen_shows_held_out_rows(model):
@@ -163,6 +164,21 @@ def test_without_rows_squares_have_no_cells(model):
     found = of_table(model, mixed_table(50, 5), rows=False)["squares"]
     assert found["cells"] is None
     assert all(cell is None for row in found["why"] for _, cell, *_ in row)
+
+
+def test_slices_mark_a_level_that_is_worse(model):
+    table, rng = mixed_table(600, 1), np.random.default_rng(0)
+    labels, colors = table.column("y").to_pylist(), table.column("color").to_pylist()
+    other = {"yes": "no", "no": "yes"}
+    spoilt = [other[y] if color == "red" and rng.random() < 0.6 else y for y, color in zip(labels, colors, strict=True)]
+    clean = of_table(model, table)["slices"]
+    found = of_table(model, replaced(table, "y", pa.array(spoilt)))["slices"]
+    (colored,) = (one["levels"] for one in found if one["column"] == "color")
+    assert {one["level"]: one["differs"] for one in colored}["red"] == "worse"
+    assert all(one["differs"] is None for part in clean for one in part["levels"])
+    for part in clean:
+        assert sum(one["rows"] for one in part["levels"]) <= 600
+        assert all(sum(one["counts"]) == one["rows"] for one in part["levels"])
 
 
 def test_a_table_without_classes_says_what_it_can(model):

@@ -185,6 +185,20 @@ class ErrorsDict(TypedDict):
     of_sample: Annotated[bool, "Whether a random sample was looked at."]
 
 
+class LevelDict(TypedDict):
+    level: Annotated[str, "Its name."]
+    rows: Annotated[int, "Rows."]
+    counts: Annotated[list[int], "As of squares."]
+    right: Annotated[str, "Share that is called its class, as text."]
+    interval: Annotated[str, "Its 95 % interval as text."]
+    differs: Annotated[Literal["better", "worse"] | None, "Whether it differs from all other rows by more than error."]
+
+
+class SliceDict(TypedDict):
+    column: Annotated[str, "Its name."]
+    levels: Annotated[list[LevelDict], "Its most frequent levels."]
+
+
 class ReportExpectedDict(CountsDict):
     draws_per_row: Annotated[float, "Independent draws for each row."]
 
@@ -198,11 +212,9 @@ class EvaluatedDict(TypedDict):
 
 
 class EvaluatedRowsDict(TypedDict):
-    squares: Annotated[
-        dict[str, Any] | None,
-        "Rows with a square on the page, by falling probability, at most 400; null without a table with classes.",
-    ]
+    squares: Annotated[dict[str, Any] | None, "Rows with a square on the page, by falling probability; at most 400."]
     errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
+    slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
 
 
 class AboutModelDict(EvaluatedRowsDict):

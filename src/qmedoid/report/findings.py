@@ -225,6 +225,25 @@ def novel(facts: Facts) -> Verdict:
     return ("problem" if found["is_far"] else "tip"), "; ".join(found["lines"]) + "."
 
 
+@finding("QM403")
+def prior_shift(facts: Facts) -> Verdict:
+    """Class frequencies other than those that probabilities were made for."""
+    shares, confusion = facts["model"]["class_shares"], facts["confusion"]
+    if shares is None or confusion is None or facts["figures"]["source"] != "table":
+        return "not applicable", "It needs a table with classes, and a model that knows its class frequencies."
+    rows = [sum(counts) for counts in confusion["counts"]]
+    n, n_before = sum(rows), facts["model"]["training_rows"] or 0
+    beyond = []
+    for label, here, share in zip(confusion["labels"], rows, shares, strict=True):
+        change = share_change(here, n, share * n_before, n_before, width=COLUMNS_WIDTH)
+        ratio = max((here / n + 1e-12) / share, share / (here / n + 1e-12))
+        if abs(change.standard_errors) > COLUMNS_WIDTH and (abs(here / n - share) > 0.05 or ratio > 1.5):
+            beyond.append(f"{label!r} has {100 * here / n:.3g} % of the rows, {100 * share:.3g} % in training")
+    if not beyond:
+        return "passed", "The classes are about as frequent as in training."
+    return "tip", "; ".join(beyond[:MOST_NAMED]) + "."
+
+
 @finding("QM404")
 def alert_rate(facts: Facts) -> Verdict:
     """An alert rate that held-out rows did not promise."""

@@ -1,5 +1,6 @@
 """What a report shows: how a model decides, columns and what their values contribute, and real rows with decisions."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.explain.documents import ColumnEffectDict
 from qmedoid.explain.effect import column_effects
 from qmedoid.kernels.ties import stable_order
+from qmedoid.metrics.intervals import share_change, share_interval
 from qmedoid.metrics.texts import cell_text, effect_text, percent_text
 from qmedoid.model.contract import Column
 from qmedoid.model.importance import class_contributions, column_contributions
@@ -18,7 +20,7 @@ from qmedoid.model.model import Model, Record
 from qmedoid.model.storage.card import encoding_text
 from qmedoid.report import documents
 from qmedoid.report.reading import Looked, Sample, evenly
-from qmedoid.report.verdict import RARE
+from qmedoid.report.verdict import RARE, bounds_text
 from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import read
 from qmedoid.tables.difference import Issues
@@ -33,20 +35,26 @@ MOST_ERRORS = 20
 MOST_REASONS = 6
 MOST_CELLS, MOST_CHARACTERS = 20_000, 500_000
 """Cells of the rows of squares that the page holds at most, and characters in them, for the what-if panel."""
+MOST_SLICED, MOST_LEVELS, LEAST_ROWS = 6, 8, 10
+"""Columns and levels that have figures, and rows that a level needs."""
+WIDTH, LEAST_APART = 3.0, 0.05
+"""Standard errors and difference from which on a level is called different."""
 _SMALLEST = 0.01
 OUTCOMES = ("found", "missed", "false", "alone")
 """What became of a row, in the order of the legend; with more than two classes ``"alone"`` is right."""
 MOST_MEDOIDS = 64
-"""Medoids that are shown at most, evenly of all."""
+"""Medoids that are shown at most, evenly of all classes."""
 MOST_COLUMNS = 200
 """Columns that are listed at most; of more the most important ones."""
 
 
-def describe(model: Model, looked: Looked | None, *, with_rows: bool) -> tuple[documents.AboutModelDict, Array | None]:
+def describe(
+    model: Model, looked: Looked | None, held_out: tuple[Flags, Array] | None, *, with_rows: bool
+) -> tuple[documents.AboutModelDict, Array | None]:
     """The parts of a summary that are about the model and about rows, and the importances of its columns.
 
     Contributions are those of some rows of a table, else of the medoids, where the model holds them as rows. Rows that
-    have codes below 0 are not counted.
+    have codes below 0 are not counted; without a table squares are those of `held_out` rows.
     """
     rows = None if model.medoids is None else medoid_sample(model) if looked is None else looked.sample
     importance, left_out = model.importances, model.contract.left_out
@@ -64,7 +72,7 @@ def describe(model: Model, looked: Looked | None, *, with_rows: bool) -> tuple[d
         "effects": [] if rows is None or importance is None else effects(model, rows, importance),
         "medoids": medoid_rows(model) if with_rows else None,
         "start_record": start_record(model, with_rows=with_rows),
-        **_evaluated_rows(model, looked, with_rows=with_rows),
+        **_evaluated_rows(model, looked, held_out, importance, with_rows=with_rows),
     }, importance
 
 
@@ -73,7 +81,12 @@ def medoid_rows(model: Model) -> documents.ReportMedoidsDict | None:
     medoids, records = model.medoids, model.records
     if medoids is None or not records:
         return None
-    shown = evenly(len(medoids.numbers), MOST_MEDOIDS).tolist()
+    codes = medoids.classes
+    # Class by class in turn.
+    turn = np.zeros(len(codes), dtype=np.intp)
+    for code in np.unique(codes):
+        turn[codes == code] = np.arange((codes == code).sum())
+    shown = np.sort(np.argsort(turn, kind="stable")[:MOST_MEDOIDS]).tolist()
     names = [name for name in model.contract.names if any(name in record for record in records)][:MOST_COLUMNS]
     rows: list[documents.ReportMedoidDict] = [
         {
@@ -181,10 +194,18 @@ def effects(model: Model, rows: Sample, importance: Array) -> list[ColumnEffectD
     return column_effects(model, few.table, added, wanted, code, n_bins)
 
 
-def _evaluated_rows(model: Model, looked: Looked | None, *, with_rows: bool) -> documents.EvaluatedRowsDict:
-    """The rows that a model is evaluated on: squares and errors; cells of them `with_rows` alone."""
+def _evaluated_rows(
+    model: Model,
+    looked: Looked | None,
+    held_out: tuple[Flags, Array] | None,
+    importance: Array | None,
+    *,
+    with_rows: bool,
+) -> documents.EvaluatedRowsDict:
+    """The rows that a model is evaluated on: squares, errors and slices; cells of them `with_rows` alone."""
     if looked is None or not (looked.codes >= 0).any():
-        return {"squares": None, "errors": None}
+        drawn = None if looked is not None or held_out is None else _curve_squares(model, *held_out)
+        return {"squares": drawn, "errors": None, "slices": []}
     counted = np.flatnonzero(looked.codes >= 0)
     # The rows whose cells are known, in the order of the table.
     every, is_two = looked.sample.joined([looked.rare]), len(model.decision.classes) == 2
@@ -195,10 +216,7 @@ def _evaluated_rows(model: Model, looked: Looked | None, *, with_rows: bool) -> 
     strength = scores[:, 1] - scores[:, 0] if is_two else looked.decided.margins
     if not is_two and model.decision.probabilistic:
         strength = model.decision.probabilities(scores)[np.arange(len(called)), called]
-    # Positions in `OUTCOMES`; of more than two classes a row is right or wrong.
-    outcome = np.where(called == looked.codes, 3, 1)
-    if is_two:
-        outcome = np.where(called == 1, np.where(looked.codes == 1, 0, 2), outcome)
+    outcome = _outcomes(looked.codes, called, is_two=is_two)
     order = counted[np.argsort(-strength[counted], kind="stable")]
     own, shown = outcome[sample.rows], None
     if len(sample.rows):
@@ -212,7 +230,14 @@ def _evaluated_rows(model: Model, looked: Looked | None, *, with_rows: bool) -> 
         "rows": _errors(model, looked, sample, places, chances, with_rows=with_rows),
         "of_sample": len(own) < len(counted),
     }
-    return {"squares": shown, "errors": errors}
+    return {"squares": shown, "errors": errors, "slices": _slices(model, sample, own, importance)}
+
+
+def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
+    """Places in `OUTCOMES`; of more than two classes a row is right or wrong."""
+    if not is_two:
+        return np.where(called == true, 3, 1)
+    return np.where(called == true, np.where(called == 1, 0, 3), np.where(called == 1, 2, 1))
 
 
 def _squares(
@@ -229,21 +254,47 @@ def _squares(
         # A what-if starts from whole cells or from none: a level that is cut short is another level.
         if sum(len(cell) for record in shown for cell in record if isinstance(cell, str)) > MOST_CHARACTERS:
             shown = None
+    made = _counted_squares(model, strength, outcome, looked.codes, looked.decided.codes, order, rows)
+    why = _reasons(model, looked, sample, places, cells)
+    return {
+        **made,
+        "about": about,
+        "row": rows.tolist(),
+        "columns": list(names),
+        "why": why,
+        "used": list(used),
+        "cells": shown,
+    }
+
+
+def _curve_squares(model: Model, positive: Flags, log_odds: Array) -> dict[str, Any]:
+    """Squares of out-of-fold rows, of which nothing but their class and their probability is known."""
+    order, true = np.argsort(-log_odds, kind="stable"), positive.astype(int)
+    called = (log_odds > (0.0 if model.decision.cut is None else model.decision.cut)).astype(int)
+    outcome, places = _outcomes(true, called, is_two=True), order[evenly(len(order), MOST_SQUARES)]
+    made = _counted_squares(model, log_odds, outcome, true, called, order, places)
+    return {**made, "about": None if len(places) == len(order) else _even_sample(len(places), len(order))}
+
+
+def _counted_squares(
+    model: Model, strength: Array, outcome: Codes, true: Codes, called: Codes, order: Codes, rows: Codes
+) -> dict[str, Any]:
+    """Squares of some rows; and counts of all that are evaluated, in their `order`."""
     return {
         "classes": [str(label) for label in model.decision.classes],
         "rows": len(order),
         "counts": np.bincount(outcome[order], minlength=len(OUTCOMES)).tolist(),
-        "about": about,
+        "about": None,
         "rank": np.searchsorted(-strength[order], -strength[rows], side="left").tolist(),
         "outcome": outcome[rows].tolist(),
-        "row": rows.tolist(),
-        "class": looked.codes[rows].tolist(),
-        "called": looked.decided.codes[rows].tolist(),
+        "row": None,
+        "class": true[rows].tolist(),
+        "called": called[rows].tolist(),
         "chance": _chances(model, strength[rows]),
-        "columns": list(names),
-        "why": _reasons(model, looked, sample, places, cells),
-        "used": list(used),
-        "cells": shown,
+        "columns": [],
+        "why": None,
+        "used": [],
+        "cells": None,
     }
 
 
@@ -255,6 +306,10 @@ def _chances(model: Model, strengths: Array) -> list[str]:
     return [percent_text(one) for one in chances.tolist()]
 
 
+def _even_sample(shown: int, rows: int) -> str:
+    return f"{shown:,} squares are an even sample of the {rows:,} rows."
+
+
 def _chosen(model: Model, strength: Array, outcome: Codes, all_outcomes: Codes) -> tuple[Codes, str | None]:
     """The rows that have a square, and a sentence on them where they are not all."""
     n, n_all = len(strength), len(all_outcomes)
@@ -264,7 +319,7 @@ def _chosen(model: Model, strength: Array, outcome: Codes, all_outcomes: Codes) 
     is_rare, n_rare = np.isin(outcome, (0, 1)), int(np.isin(all_outcomes, (0, 1)).sum())
     if len(model.decision.classes) != 2 or n_rare > RARE * n_all:
         places = order[evenly(n, MOST_SQUARES)]
-        return places, f"{len(places):,} squares are an even sample of the {n_all:,} rows."
+        return places, _even_sample(len(places), n_all)
     rare, others = order[is_rare[order]], order[~is_rare[order]]
     rare = rare[evenly(len(rare), MOST_RARE)]
     others = others[evenly(len(others), MOST_SQUARES - len(rare))]
@@ -321,3 +376,42 @@ def _errors(
         true = labels[looked.codes[row]]
         listed.append({"row": row, "true": true, "called": labels[called], "chance": chance, "why": said})
     return listed
+
+
+def _slices(model: Model, sample: Sample, outcome: Codes, importance: Array | None) -> list[documents.SliceDict]:
+    """Figures by the levels of categories and truth values, for the columns that contribute most."""
+    columns, used, sliced = model.contract.columns, list(model.layout.used), list[documents.SliceDict]()
+    order = used if importance is None else [used[one] for one in np.argsort(-importance[used], kind="stable")]
+    for place in order:
+        name, is_level = columns[place].name, columns[place].kind in ("category", "boolean")
+        if not is_level or len(sliced) == MOST_SLICED or name not in sample.table.column_names:
+            continue
+        given = sample.table.column(name).cast(pa.string())
+        # No array of texts: there, each takes the room of the longest.
+        cells = [cell or "missing" for cell in given.to_pylist()]
+        counts = sorted(Counter(cells).items(), key=lambda one: (-one[1], one[0]))
+        shown = [level for level, n in counts if n >= LEAST_ROWS][:MOST_LEVELS]
+        if len(shown) > 1:
+            inside = {level: np.array([cell == level for cell in cells]) for level in shown}
+            rows = [_level(cell_text(level), inside[level], outcome) for level in shown]
+            sliced.append({"column": name, "levels": rows})
+    return sliced
+
+
+def _level(name: str, inside: Flags, outcome: Codes) -> documents.LevelDict:
+    """Counts of one level; it differs where it is right for another share of rows than all others, beyond error."""
+    right = np.isin(outcome, (0, 3))
+    hits, n = int(right[inside].sum()), int(inside.sum())
+    rest, n_rest = int(right[~inside].sum()), int((~inside).sum())
+    share = share_interval(hits, n)
+    apart = 0.0 if not n_rest else hits / n - rest / n_rest
+    change = share_change(hits, n, rest, max(n_rest, 1), width=WIDTH)
+    is_apart = bool(n_rest) and abs(change.standard_errors) > WIDTH and abs(apart) >= LEAST_APART
+    return {
+        "level": name,
+        "rows": n,
+        "counts": np.bincount(outcome[inside], minlength=len(OUTCOMES)).tolist(),
+        "right": percent_text(share.value),
+        "interval": bounds_text(share),
+        "differs": ("better" if apart > 0 else "worse") if is_apart else None,
+    }
