@@ -25,7 +25,7 @@ from qmedoid.methods.variational.training import (
     train_candidate,
     train_variational,
 )
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, all_cuts, metric_at
 from qmedoid.optimize.minimizers import Stopping
 
 SEEDS = [[7, 0], [7, 1], [7, 2]]
@@ -236,7 +236,7 @@ def test_a_fold_is_judged_at_the_threshold_of_the_other_folds(metric):
     margin = found.scores[:, 1] - found.scores[:, 0]
     called = np.zeros(60)
     for number in range(3):
-        threshold = best_threshold(codes[fold != number], margin[fold != number], metric)
+        threshold = all_cuts(codes[fold != number], margin[fold != number]).best(metric)
         called[fold == number] = margin[fold == number] > threshold
     assert out_of_fold_score(found, codes, metric) == pytest.approx(metric_at(codes, called, 0.5, metric), rel=1e-12)
 
@@ -263,7 +263,7 @@ def test_scores_without_information_are_not_rewarded():
         honest.append(out_of_fold_score(found, codes, "balanced_accuracy"))
         for number in range(2):
             c, m = codes[fold == number], margin[fold == number]
-            own.append(metric_at(c, m, best_threshold(c, m, "balanced_accuracy"), "balanced_accuracy"))
+            own.append(metric_at(c, m, all_cuts(c, m).best("balanced_accuracy"), "balanced_accuracy"))
     assert np.mean(own) > 0.6
     assert abs(np.mean(honest) - 0.5) < 0.02
 

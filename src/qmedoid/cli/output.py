@@ -101,8 +101,15 @@ def grid(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: Collectio
     """
     from rich.table import Table
 
+    class WholeWords(Table):
+        """As wide as its words, in whatever terminal."""
+
+        def __rich_console__(self, console: Any, options: Any) -> Any:
+            needed = 1 + sum(3 + (column.min_width or 0) for column in self.columns)
+            yield from super().__rich_console__(console, options.update(max_width=max(needed, options.max_width)))
+
     rows = [list(map(str, row)) for row in rows]
-    made = Table(show_header=any(names))
+    made = WholeWords(show_header=any(names))
     for place, name in enumerate(names):
         words = " ".join([name, *(row[place] for row in rows if place < len(row))]).split()
         longest = min(max(map(len, words), default=0), _FIGURE if place in left else _WIDE)
