@@ -106,7 +106,11 @@ def grid(names: Sequence[str], rows: Iterable[Sequence[str]], *, left: Collectio
 
         def __rich_console__(self, console: Any, options: Any) -> Any:
             needed = 1 + sum(3 + (column.min_width or 0) for column in self.columns)
-            yield from super().__rich_console__(console, options.update(max_width=max(needed, options.max_width)))
+            if needed >= options.max_width:
+                options = options.update(max_width=needed)
+                for column in self.columns:
+                    column.width = column.min_width
+            yield from super().__rich_console__(console, options)
 
     rows = [list(map(str, row)) for row in rows]
     made = WholeWords(show_header=any(names))
