@@ -212,7 +212,10 @@ class EvaluatedDict(TypedDict):
 
 
 class EvaluatedRowsDict(TypedDict):
-    squares: Annotated[dict[str, Any] | None, "Rows with a square on the page, by falling probability; at most 400."]
+    squares: Annotated[
+        dict[str, Any] | None,
+        "Rows with a square on the page, by falling probability, at most 400; null without a table with classes.",
+    ]
     errors: Annotated[ErrorsDict | None, "Rows that were decided wrongly; null without a table with classes."]
     slices: Annotated[list[SliceDict], "Figures by the levels of categories."]
 

@@ -28,10 +28,9 @@ from qmedoid.tables.evaluating import SEEN, labeled_report
 N_BINS = 15
 """Bins of the calibration, of about equally many rows."""
 _SMALLEST = float(np.finfo(np.float64).eps)
-HeldOut = tuple[Flags, Array, bool, Counts]
 
 
-def _held_out_rows(model: Model) -> HeldOut | None:
+def _held_out_rows(model: Model) -> tuple[Flags, Array, bool, Counts] | None:
     """The out-of-fold rows of two classes: whether each is positive, their log-odds, whether those are compressed.
 
     The last are the counts at the present cut. None where the model keeps no curve.
@@ -45,9 +44,7 @@ def _held_out_rows(model: Model) -> HeldOut | None:
     return positive, log_odds + shift, len(positive) > MOST_CUTS, counts
 
 
-def evaluated(
-    model: Model, looked: Looked | None, *, cost: float | None
-) -> tuple[documents.EvaluatedDict, HeldOut | None]:
+def evaluated(model: Model, looked: Looked | None, *, cost: float | None) -> documents.EvaluatedDict:
     """The table, and figures, confusion, operating point and calibration of its rows, else of held-out rows.
 
     Rows of the table that the fit has seen and that are not to be counted have the code `SEEN`.
@@ -91,7 +88,7 @@ def evaluated(
         on = f"{n:,} rows that the fit held out"
         about = f"{on}, from the model file."
     else:
-        return {"figures": None, "confusion": None, "operating": None, "calibration": None, "table": table}, held_out
+        return {"figures": None, "confusion": None, "operating": None, "calibration": None, "table": table}
     seen = 0 if looked is None or known.any() else int((looked.codes == SEEN).sum())
     if seen:
         about += f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new."
@@ -118,7 +115,7 @@ def evaluated(
         "operating": point,
         "calibration": curve,
         "table": table,
-    }, held_out
+    }
 
 
 def _about_table(report: Mapping[str, Any]) -> tuple[str, str]:

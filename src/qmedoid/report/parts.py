@@ -48,13 +48,11 @@ MOST_COLUMNS = 200
 """Columns that are listed at most; of more the most important ones."""
 
 
-def describe(
-    model: Model, looked: Looked | None, held_out: tuple[Flags, Array] | None, *, with_rows: bool
-) -> tuple[documents.AboutModelDict, Array | None]:
+def describe(model: Model, looked: Looked | None, *, with_rows: bool) -> tuple[documents.AboutModelDict, Array | None]:
     """The parts of a summary that are about the model and about rows, and the importances of its columns.
 
     Contributions are those of some rows of a table, else of the medoids, where the model holds them as rows. Rows that
-    have codes below 0 are not counted; without a table squares are those of `held_out` rows.
+    have codes below 0 are not counted.
     """
     rows = None if model.medoids is None else medoid_sample(model) if looked is None else looked.sample
     importance, left_out = model.importances, model.contract.left_out
@@ -72,7 +70,7 @@ def describe(
         "effects": [] if rows is None or importance is None else effects(model, rows, importance),
         "medoids": medoid_rows(model) if with_rows else None,
         "start_record": start_record(model, with_rows=with_rows),
-        **_evaluated_rows(model, looked, held_out, importance, with_rows=with_rows),
+        **_evaluated_rows(model, looked, importance, with_rows=with_rows),
     }, importance
 
 
@@ -195,17 +193,11 @@ def effects(model: Model, rows: Sample, importance: Array) -> list[ColumnEffectD
 
 
 def _evaluated_rows(
-    model: Model,
-    looked: Looked | None,
-    held_out: tuple[Flags, Array] | None,
-    importance: Array | None,
-    *,
-    with_rows: bool,
+    model: Model, looked: Looked | None, importance: Array | None, *, with_rows: bool
 ) -> documents.EvaluatedRowsDict:
     """The rows that a model is evaluated on: squares, errors and slices; cells of them `with_rows` alone."""
     if looked is None or not (looked.codes >= 0).any():
-        drawn = None if looked is not None or held_out is None else _curve_squares(model, *held_out)
-        return {"squares": drawn, "errors": None, "slices": []}
+        return {"squares": None, "errors": None, "slices": []}
     counted = np.flatnonzero(looked.codes >= 0)
     # The rows whose cells are known, in the order of the table.
     every, is_two = looked.sample.joined([looked.rare]), len(model.decision.classes) == 2
@@ -216,7 +208,10 @@ def _evaluated_rows(
     strength = scores[:, 1] - scores[:, 0] if is_two else looked.decided.margins
     if not is_two and model.decision.probabilistic:
         strength = model.decision.probabilities(scores)[np.arange(len(called)), called]
-    outcome = _outcomes(looked.codes, called, is_two=is_two)
+    # Positions in `OUTCOMES`; of more than two classes a row is right or wrong.
+    outcome = np.where(called == looked.codes, 3, 1)
+    if is_two:
+        outcome = np.where(called == 1, np.where(looked.codes == 1, 0, 2), outcome)
     order = counted[np.argsort(-strength[counted], kind="stable")]
     own, shown = outcome[sample.rows], None
     if len(sample.rows):
@@ -233,13 +228,6 @@ def _evaluated_rows(
     return {"squares": shown, "errors": errors, "slices": _slices(model, sample, own, importance)}
 
 
-def _outcomes(true: Codes, called: Codes, *, is_two: bool) -> Codes:
-    """Places in `OUTCOMES`; of more than two classes a row is right or wrong."""
-    if not is_two:
-        return np.where(called == true, 3, 1)
-    return np.where(called == true, np.where(called == 1, 0, 3), np.where(called == 1, 2, 1))
-
-
 def _squares(
     model: Model, looked: Looked, sample: Sample, strength: Array, outcome: Codes, order: Codes, *, with_rows: bool
 ) -> dict[str, Any]:
@@ -254,47 +242,21 @@ def _squares(
         # A what-if starts from whole cells or from none: a level that is cut short is another level.
         if sum(len(cell) for record in shown for cell in record if isinstance(cell, str)) > MOST_CHARACTERS:
             shown = None
-    made = _counted_squares(model, strength, outcome, looked.codes, looked.decided.codes, order, rows)
-    why = _reasons(model, looked, sample, places, cells)
-    return {
-        **made,
-        "about": about,
-        "row": rows.tolist(),
-        "columns": list(names),
-        "why": why,
-        "used": list(used),
-        "cells": shown,
-    }
-
-
-def _curve_squares(model: Model, positive: Flags, log_odds: Array) -> dict[str, Any]:
-    """Squares of out-of-fold rows, of which nothing but their class and their probability is known."""
-    order, true = np.argsort(-log_odds, kind="stable"), positive.astype(int)
-    called = (log_odds > (0.0 if model.decision.cut is None else model.decision.cut)).astype(int)
-    outcome, places = _outcomes(true, called, is_two=True), order[evenly(len(order), MOST_SQUARES)]
-    made = _counted_squares(model, log_odds, outcome, true, called, order, places)
-    return {**made, "about": None if len(places) == len(order) else _even_sample(len(places), len(order))}
-
-
-def _counted_squares(
-    model: Model, strength: Array, outcome: Codes, true: Codes, called: Codes, order: Codes, rows: Codes
-) -> dict[str, Any]:
-    """Squares of some rows; and counts of all that are evaluated, in their `order`."""
     return {
         "classes": [str(label) for label in model.decision.classes],
         "rows": len(order),
         "counts": np.bincount(outcome[order], minlength=len(OUTCOMES)).tolist(),
-        "about": None,
+        "about": about,
         "rank": np.searchsorted(-strength[order], -strength[rows], side="left").tolist(),
         "outcome": outcome[rows].tolist(),
-        "row": None,
-        "class": true[rows].tolist(),
-        "called": called[rows].tolist(),
+        "row": rows.tolist(),
+        "class": looked.codes[rows].tolist(),
+        "called": looked.decided.codes[rows].tolist(),
         "chance": _chances(model, strength[rows]),
-        "columns": [],
-        "why": None,
-        "used": [],
-        "cells": None,
+        "columns": list(names),
+        "why": _reasons(model, looked, sample, places, cells),
+        "used": list(used),
+        "cells": shown,
     }
 
 
@@ -306,10 +268,6 @@ def _chances(model: Model, strengths: Array) -> list[str]:
     return [percent_text(one) for one in chances.tolist()]
 
 
-def _even_sample(shown: int, rows: int) -> str:
-    return f"{shown:,} squares are an even sample of the {rows:,} rows."
-
-
 def _chosen(model: Model, strength: Array, outcome: Codes, all_outcomes: Codes) -> tuple[Codes, str | None]:
     """The rows that have a square, and a sentence on them where they are not all."""
     n, n_all = len(strength), len(all_outcomes)
@@ -319,7 +277,7 @@ def _chosen(model: Model, strength: Array, outcome: Codes, all_outcomes: Codes) 
     is_rare, n_rare = np.isin(outcome, (0, 1)), int(np.isin(all_outcomes, (0, 1)).sum())
     if len(model.decision.classes) != 2 or n_rare > RARE * n_all:
         places = order[evenly(n, MOST_SQUARES)]
-        return places, _even_sample(len(places), n_all)
+        return places, f"{len(places):,} squares are an even sample of the {n_all:,} rows."
     rare, others = order[is_rare[order]], order[~is_rare[order]]
     rare = rare[evenly(len(rare), MOST_RARE)]
     others = others[evenly(len(others), MOST_SQUARES - len(rare))]

@@ -87,10 +87,8 @@ def summarize(
     counted, sample = looked, None if looked is None else looked.sample
     if looked is not None and not settings.all_rows:
         counted = replace(looked, codes=without_seen(model, looked.codes, looked.hashes))
-    shown, held_out = evaluated(model, counted, cost=settings.cost)
-    # Rows between two thresholds that were kept have no place of their own.
-    curve = None if held_out is None or held_out[2] else held_out[:2]
-    about, importance = describe(model, counted, curve, with_rows=settings.rows)
+    shown = evaluated(model, counted, cost=settings.cost)
+    about, importance = describe(model, counted, with_rows=settings.rows)
     holds = _holds(model, settings)
     if counted is not None and settings.rows and about["squares"] is not None:
         holds += f" It also holds cells of {len(about['squares']['rank']):,} rows of the table, one for each square."

@@ -194,7 +194,7 @@ def opening(summary: Summary) -> dict[str, Any]:
         "about": ["Model report", *([made["model"]] if made["model"] else []), on, f"{day.day} {day:%b %Y}"],
         "headline": _headline(model, counts),
         "sentences": [] if counts is None else _sentences(summary, counts, known),
-        "cards": [] if counts is None else _cards(summary, counts, known),
+        "cards": [] if counts is None else _cards(counts, known),
         "directions": directions(summary["effects"]),
         "look": [one["code"] for one in found[:MOST_LOOKED_AT]],
         "more": max(len(found) - MOST_LOOKED_AT, 0),
@@ -280,8 +280,8 @@ def _share_card(name: str, shown: int, hits: int, n: int, words: str, nothing: s
     return _card(name, f"{shown:,} of {n:,}", f"{words}{percent_text(share.value)}, {bounds_text(share)}")
 
 
-def _cards(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Four figures, each with its interval and what guessing or a baseline reaches."""
+def _cards(counts: Sequence[Sequence[int]], known: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A few figures, each with its interval and what guessing or a baseline reaches."""
     total, right, rows = sum(map(sum, counts)), _hits(counts), [sum(row) for row in counts]
     share, guess = share_interval(right, total), max(rows) / max(total, 1)
     accuracy = _card("Right", percent_text(share.value), bounds_text(share), f"guessing: {percent_text(guess)}")
@@ -298,12 +298,9 @@ def _cards(summary: Summary, counts: Sequence[Sequence[int]], known: Mapping[str
         if "roc_auc" in known:
             cards.append(_number_card("Ranking (ROC-AUC)", known["roc_auc"], "by chance 0.5"))
         return cards
-    cards, weakest = [accuracy], _weakest(counts)
+    cards = [accuracy]
     if "macro_f1" in known:
         cards.append(_number_card("All classes alike (macro-F1)", known["macro_f1"]))
-    if weakest is not None and counts[weakest][weakest] < rows[weakest]:
-        name, hits = summary["confusion"]["labels"][weakest], counts[weakest][weakest]
-        cards.append(_share_card(f"Weakest class: {name}", hits, hits, rows[weakest], "found ", ""))
     if "log_loss" in known:
         guess = -sum(n / total * math.log(n / total) for n in rows if n)
         cards.append(_number_card("Probabilities (log-loss)", known["log_loss"], f"class shares: {guess:.2f}"))
