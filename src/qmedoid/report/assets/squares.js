@@ -10,7 +10,7 @@
     : ["", "wrong", "", "right"];
   let at = 0, chosen = -1;
 
-  const nameOf = (i) => (found.row ? `row ${count(found.row[i])}, ` : "") + `${found.chance[i]}, ${shown(names[outcomes[i]])}`;
+  const nameOf = (i) => `row ${count(found.row[i])}, ${found.chance[i]}, ${shown(names[outcomes[i]])}`;
   const calledOf = (i) => (isTwo ? (outcomes[i] === 0 || outcomes[i] === 2 ? 1 : 0) : found.called[i]);
 
   function reasons(i, sign) {
@@ -25,7 +25,7 @@
     squares[i].setAttribute("aria-pressed", "true");
     const is = shown(found.classes[found.class[i]]), called = shown(found.classes[calledOf(i)]);
     const of = isTwo ? `probability of ${shown(found.classes[1])}: ${found.chance[i]}` : `probability: ${found.chance[i]}`;
-    const head = element("p", {}, element("strong", {}, `${found.row ? "Row " + count(found.row[i]) : "One row"}: ${of}, called ${called}, `
+    const head = element("p", {}, element("strong", {}, `Row ${count(found.row[i])}: ${of}, called ${called}, `
       + (is === called ? "rightly." : `but it is ${is}.`)));
     const parts = [head];
     if (found.why) {
