@@ -79,8 +79,15 @@ class Fault:
         """Why the fault no longer fits the source, or nothing."""
         if self.place(root) is None:
             return "its old text does not occur once, and once only"
-        absent = [test for test in self.tests if not (root / "tests" / test.partition("::")[0]).is_file()]
+        absent = [test for test in self.tests if not _is_there(root / "tests", test)]
         return f"tests/{absent[0]} is not there" if absent else ""
+
+
+def _is_there(folder: Path, test: str) -> bool:
+    """Whether a file of tests is there, and has the class and the function that are named after it."""
+    file, *names = test.partition("[")[0].split("::")
+    kinds = {name: "class" if name[0].isupper() else "def" for name in names}
+    return (folder / file).is_file() and all(_count(folder / file, f"{kind} {name}") for name, kind in kinds.items())
 
 
 def _count(file: Path, text: str) -> int:

@@ -50,3 +50,10 @@ def test_tables_that_do_not_hold_together_are_refused() -> None:
         _table(columns=[Heading("a", "g"), Heading("a"), Heading("a", "g")])
     with pytest.raises(ParameterError, match="first column"):
         _table(columns=[Heading("a", is_error=True), Heading("b")])
+
+
+def test_decimals_of_a_row_go_before_those_of_its_columns():
+    columns = [Heading("name"), Heading("a", digits=4), Heading("b", digits=1)]
+    table = Table("t", "T", columns, [["x", 1.0, 2.0], ["y", 1.0, 2.0]], row_digits=[2, None])
+    assert [table.cell_text(0, column) for column in range(3)] == ["x", "1.00", "2.00"]
+    assert [table.cell_text(1, column) for column in range(3)] == ["y", "1.0000", "2.0"]

@@ -95,6 +95,13 @@ def test_damaged_and_foreign_counts_are_not_used_and_replaced(files, plan, count
     assert files.counts(job) is not None
 
 
+def test_counts_that_cannot_be_are_not_used(files, plan, counts):
+    """A file with the right hash whose counts exceed the shots."""
+    files.keep(plan.jobs[0], [ones + 17 for ones in counts])
+    with pytest.warns(QMedoidWarning, match="cannot be used"):
+        assert files.counts(plan.jobs[0]) is None
+
+
 def test_names_of_jobs_at_a_service(files, plan):
     job = plan.jobs[2]
     assert files.submitted(job) is None
