@@ -310,10 +310,10 @@ def _refuse(spec: Values, values: Any, what: str, scope: Scope, dtype: str, shap
     for bound, word in bounds if spec.largest == np.inf else ((-spec.largest, "at least"), (spec.largest, "at most")):
         if bound is not None:
             limit = _lookup(bound, scope) if isinstance(bound, str) else bound
-            fits = np.asarray(_BOUNDS[word](values, limit))
-            if not fits.all():
+            fits = _BOUNDS[word](values, limit)
+            if fits is not True and not np.all(fits):
                 named = f"those of {bound!r}" if isinstance(limit, np.ndarray) else f"{limit:.12g}"
-                raise RefusedError(f"{what} {numbers} {word} {named}, not {_first(values, ~fits)}")
+                raise RefusedError(f"{what} {numbers} {word} {named}, not {_first(values, np.logical_not(fits))}")
     if not spec.zero and not np.all(values):
         raise RefusedError(f"{what} {numbers} other than 0")
     if spec.shape:

@@ -1,14 +1,13 @@
 """What a model file holds, strictly: a zip archive, JSON and arrays. All else than what is written is refused.
 
 The archive has stored entries in the order of `ENTRIES`, without extra fields or dates; its comment has the number of
-the format and the SHA-256 of the contents. Any zip tool extracts the entries. The reader writes the archive again and
-compares: a file that is compressed, encrypted or zip64, or has other entries or bytes between them, is refused.
+the format. Any zip tool extracts the entries. The reader writes the archive again, with its checksums, and compares: a
+file that is damaged, compressed, encrypted or zip64, or has other entries or bytes between them, is refused.
 
 JSON has no spelling for NaN and the infinities. Here they are objects with the one key ``$float``:
 ``{"$float": "nan"}``, ``{"$float": "inf"}`` and ``{"$float": "-inf"}``.
 """
 
-import hashlib
 import json
 import math
 import re
@@ -24,14 +23,14 @@ import numpy.typing as npt
 from qmedoid.exceptions import ModelError
 from qmedoid.schema import RefusedError, short, shown
 
-FORMAT = 4
+FORMAT = 5
 """Number of the file format. Whatever changes in what is written takes the next number."""
 MANIFEST, ARRAYS, CARD = "manifest.json", "arrays.safetensors", "card.md"
 REQUIRED = (MANIFEST, ARRAYS, CARD)
 ENTRIES = (*REQUIRED, "circuit.qpy", "circuit.qasm", "swap_test.qpy", "swap_test.qasm")
 """Names of the entries, in their order; the card and the circuits are for people and other tools, and never parsed."""
-_COMMENT = re.compile(rb"qmedoid model, format ([0-9]{1,9}), sha256 [0-9a-f]{64}\Z")
-_LONGEST_COMMENT = 120
+_COMMENT = re.compile(rb"qmedoid model, format ([0-9]{1,9})\Z")
+_LONGEST_COMMENT = 40
 _DAMAGED = "it is not the archive that was written: an entry, a header or the directory is damaged"
 LARGEST_JSON = 2**25
 """Bytes of the largest JSON file that is read."""
@@ -53,14 +52,13 @@ class FormatError(RefusedError):
 
 def archive_bytes(entries: Mapping[str, bytes]) -> bytes:
     """The file of some entries, by name."""
-    out, digest = BytesIO(), hashlib.sha256()
+    out = BytesIO()
     with ZipFile(out, "w") as archive:
         for name in (name for name in ENTRIES if name in entries):
             info = ZipInfo(name)
             info.create_system, info.external_attr = 3, 0o100644 << 16  # on Windows, too
             archive.writestr(info, entries[name])
-            digest.update(entries[name])
-        archive.comment = f"qmedoid model, format {FORMAT}, sha256 {digest.hexdigest()}".encode()
+        archive.comment = f"qmedoid model, format {FORMAT}".encode()
     return out.getvalue()
 
 
