@@ -311,7 +311,7 @@ def _refuse(spec: Values, values: Any, what: str, scope: Scope, dtype: str, shap
         if bound is not None:
             limit = _lookup(bound, scope) if isinstance(bound, str) else bound
             fits = _BOUNDS[word](values, limit)
-            if fits is not True and not np.all(fits):
+            if fits is not True and (fits is False or not fits.all()):
                 named = f"those of {bound!r}" if isinstance(limit, np.ndarray) else f"{limit:.12g}"
                 raise RefusedError(f"{what} {numbers} {word} {named}, not {_first(values, np.logical_not(fits))}")
     if not spec.zero and not np.all(values):
@@ -344,7 +344,7 @@ def _refuse_array(spec: Values, array: npt.NDArray[Any], what: str, scope: Scope
 
 def _refuse_shape(array: npt.NDArray[Any], what: str, scope: Scope, dtype: Any, names: list[str]) -> None:
     sizes = [_size(name, scope) for name in names]
-    fits = all(known in (None, found) for known, found in zip(sizes, array.shape, strict=False))
+    fits = [found if known is None else known for known, found in zip(sizes, array.shape, strict=False)] == [*array.shape]
     if array.dtype != dtype or array.ndim != len(sizes) or not fits:
         lengths = ", ".join("any" if known is None else str(known) for known in sizes)
         raise RefusedError(f"{what} {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}")

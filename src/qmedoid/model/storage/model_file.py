@@ -188,7 +188,7 @@ def _file_bytes(path: Path) -> bytes:
             raise RefusedError("it is not a regular file")
         if found.st_size > LARGEST_FILE:
             raise RefusedError(f"it has {found.st_size} bytes, and at most {LARGEST_FILE} are read")
-        content = file.read(LARGEST_FILE + 1)
+        content = file.read(found.st_size + 1)
     if len(content) != found.st_size:
         raise RefusedError("it changed while it was read")
     return content
