@@ -186,7 +186,7 @@ def test_wide_tables_show_the_most_important_columns_and_the_rest_on_demand(open
     wide = with_model(found.saved, found.records[0], base)
     # Columns that are declared to be read although no part of the model uses their values.
     extra = [
-        {"name": f"x{place}", "kind": "number", "missing": True, "open": False, "levels": [], "read": True,
+        {"name": f"x{place}", "kind": "number", "missing": True, "isOpen": False, "levels": [], "read": True,
          "missingValues": [], "outputs": 1, "encoding": {"type": "numbers", "fill": 0.0, "indicator": False}}
         for place in range(60)
     ]  # fmt: skip

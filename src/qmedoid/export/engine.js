@@ -3,7 +3,7 @@
 "use strict";
 const qmedoid = (() => {
   const LARGEST = 1e150, TIE = 1e-9, SAME_PLACE = 1e-24, EPSILON = 1e-12, MOST_VISITS = 16;
-  const TREE_LEVELS = 4, TREE_NODES = 15, EVIDENCE_CLIP = 8, RARE_CLIP = 12, FORMAT = 3;
+  const TREE_LEVELS = 4, TREE_NODES = 15, EVIDENCE_CLIP = 8, RARE_CLIP = 12, FORMAT = 4;
   const SQUARE = 0, DISTANCE = 1;
   const KINDS = { u1: Uint8Array, i2: Int16Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
   const TRUE = ["true", "t", "yes", "y", "1", "1.0"], FALSE = ["false", "f", "no", "n", "0", "0.0"];
@@ -170,7 +170,7 @@ const qmedoid = (() => {
       return (cell, issues) => {
         const exact = find(cell), place = exact > encoding.levels.length && isMissing(cell) ? encoding.levels.length : exact;
         if (place === encoding.levels.length && !column.missing) say(issues, "missing");
-        if (place > encoding.levels.length && !column.open)
+        if (place > encoding.levels.length && !column.isOpen)
           say(issues, known(cell) < column.levels.length ? "level not trained" : "new level");
         return encoding.values[place];
       };
@@ -229,7 +229,7 @@ const qmedoid = (() => {
   // ---- evidence ----------------------------------------------------------------------------------------------------
 
   function evidencePart(given, nClasses) {
-    const { rank, linear, terms, groups, medoids } = given;
+    const { rankScaling: rank, linearScaling: linear, terms, groups, medoids } = given;
     const nOutputs = given.intercepts.length;
     const scale = (row) => ({
       byRank: Array.from(row, (x, f) => rankOf(rank, f, x)),
@@ -258,7 +258,7 @@ const qmedoid = (() => {
 
     function neighborOutputs(scaled) {
       if (votes === null) return [];
-      const near = nearest(inSpace(scaled), neighborRows, votes.nearest);
+      const near = nearest(inSpace(scaled), neighborRows, votes.nNearest);
       const weights = near.map((one) => (Math.sqrt(one.squared) / votes.length + 0.05) ** -3);
       const total = 1 + weights.reduce((sum, one) => sum + one, 0);
       return near.map((one, i) => Array.from(votes.amounts[one.place], (amount) => (weights[i] / total) * amount));
@@ -338,7 +338,7 @@ const qmedoid = (() => {
   // ---- rare events -------------------------------------------------------------------------------------------------
 
   function rarePart(given) {
-    const { outer, inner, rare, common, hard, metrics, counts, floor } = given;
+    const { scaling: { outer, inner }, rare, common, hard, metrics, counts, length, floor } = given.geometry;
     const nColumns = rare[0].length, typical = common.filter((_, i) => !hard[i]);
     const scale = (row) => Array.from(row, (x, f) => {
       const z = (x - outer.center[f]) / outer.scale[f];
@@ -370,7 +370,7 @@ const qmedoid = (() => {
     });
 
     const meanNearness = (x, rows) =>
-      rows.reduce((sum, m) => sum + Math.exp(-Math.abs(x - m) / given.length), 0) / Math.max(rows.length, 1);
+      rows.reduce((sum, m) => sum + Math.exp(-Math.abs(x - m) / length), 0) / Math.max(rows.length, 1);
 
     function features(scaled) {
       const deltas = [], found = [];
@@ -479,8 +479,8 @@ const qmedoid = (() => {
 
   function neighborsPart(given) {
     const columns = Array.from(given.columnWeights.keys()).filter((f) => given.columnWeights[f] > 0);
-    const place = (row) => columns.map((f) => rankOf(given.rank, f, row[f]) * Math.sqrt(given.columnWeights[f]));
-    const rows = given.records.map(place), k = Math.min(given.nearest, rows.length);
+    const place = (row) => columns.map((f) => rankOf(given.rankScaling, f, row[f]) * Math.sqrt(given.columnWeights[f]));
+    const rows = given.records.map(place), k = Math.min(given.nNearest, rows.length);
     const cells = given.cells === null || columns.length === 0 ? null : {
       centers: Array.from(given.cells.centers, (center) => rows[center]),
       members: Array.from(given.cells.centers, () => []),
@@ -517,13 +517,14 @@ const qmedoid = (() => {
   function nearestPart(given, nClasses) {
     const norm = (vector) => Math.sqrt(vector.reduce((sum, one) => sum + one * one, 0));
     const sum = (vector) => vector.reduce((total, one) => total + one, 0);
-    const scaledRow = (row) => Array.from(row, (x, f) => (x - given.input.center[f]) / given.input.scale[f]);
+    const scaledRow = (row) => Array.from(row, (x, f) => (x - given.inputScaling.center[f]) / given.inputScaling.scale[f]);
     function anchorFeature(scaled, a) {
-      const terms = given.subsets[a].map((f, j) => scaled[f] * given.weights[a][j]), length = norm(terms);
+      const terms = given.configuration[a].map((f, j) => scaled[f] * given.weights[a][j]), length = norm(terms);
       return given.signed && sum(terms) < 0 ? -length : length;
     }
     const features = (scaled) =>
-      given.subsets.map((_, a) => (anchorFeature(scaled, a) - given.feature.center[a]) / given.feature.scale[a]);
+      given.configuration.map((_, a) =>
+        (anchorFeature(scaled, a) - given.featureScaling.center[a]) / given.featureScaling.scale[a]);
     function angle(x, y) {
       const [a, b] = [norm(x), norm(y)];
       if (given.angle === "printed") {
@@ -544,7 +545,7 @@ const qmedoid = (() => {
       const total = sum(found.map((one) => one.distance)) + EPSILON, turned = sum(angles) + EPSILON;
       const scores = found.map((one, c) => {
         const by = one.distance / total;
-        return given.multipliers[c] * (given.angular ? given.alpha * by + (1 - given.alpha) * (angles[c] / turned) : by);
+        return given.multipliers[c] * (given.useAngular ? given.alpha * by + (1 - given.alpha) * (angles[c] / turned) : by);
       });
       return { scores, nearest: found };
     }

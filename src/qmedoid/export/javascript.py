@@ -1,6 +1,7 @@
 """A model as JSON that `engine.js` scores records with, and as one JavaScript file of both."""
 
 import base64
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -9,18 +10,13 @@ import numpy.typing as npt
 
 from qmedoid._version import __version__
 from qmedoid.export.writing import check_exported, part_writer
-from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.markup.page import script_json
 from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.evidence.part import EvidencePart
-from qmedoid.methods.nearest.part import NearestPart
-from qmedoid.methods.neighbors.part import NeighborsPart
-from qmedoid.methods.rare.part import RarePart
-from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.model.contract import Column, Encoding
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
 
-FORMAT = 3
+FORMAT = 4
 """Of the JSON; `engine.js` reads this one."""
 
 
@@ -65,10 +61,7 @@ def as_document(model: Model, sha256: str | None = None) -> dict[str, Any]:
         "parts": [{"type": part.name, **part_writer("js", part)(part)} for part in model.parts],
         "weights": packed(model.weights),
         "biases": packed(model.biases),
-        "calibration": {
-            "slope": model.calibration.slope,
-            **{name: packed(getattr(model.calibration, name)) for name in ("biases", "knots", "heights")},
-        },
+        "calibration": plain(model.calibration),
         "decision": _decision(model.decision),
         "medoids": {
             "rows": medoids.numbers.tolist(),
@@ -79,27 +72,8 @@ def as_document(model: Model, sha256: str | None = None) -> dict[str, Any]:
 
 
 def _column(column: Column, encoding: Encoding, is_read: bool) -> dict[str, Any]:
-    encoded: dict[str, Any]
-    if isinstance(encoding, Levels):
-        encoded = {"type": "levels", "levels": list(encoding.levels), "values": packed(encoding.values)}
-    elif isinstance(encoding, Dates):
-        encoded = {"type": "dates", "parts": list(encoding.parts), "fills": packed(encoding.fills)}
-    else:
-        encoded = {"type": "numbers", "fill": None if np.isnan(encoding.fill) else encoding.fill}
-    if not isinstance(encoding, Levels):
-        encoded["indicator"] = encoding.indicator
-    return {
-        "name": column.name,
-        "kind": column.kind,
-        "missing": column.missing,
-        "open": column.is_open,
-        "levels": list(column.levels),
-        "spelling": column.spelling,
-        "missingValues": list(column.missing_values),
-        "read": is_read,
-        "outputs": len(encoding.outputs),
-        "encoding": encoded,
-    }
+    encoded = {"type": type(encoding).__name__.lower(), **plain(encoding)}
+    return {**plain(column), "read": is_read, "outputs": len(encoding.outputs), "encoding": encoded}
 
 
 def _decision(decision: Decision) -> dict[str, Any]:
@@ -133,92 +107,25 @@ def _holds(values: npt.NDArray[np.float64], kind: str) -> bool:
     return bool(np.array_equal(back, values, equal_nan=True))
 
 
-def rank_scaling(given: RankScaling) -> dict[str, Any]:
-    """Knots and scores of every column."""
-    return {name: packed(getattr(given, name)) for name in ("offsets", "values", "scores")}
+# Fields that the engine does not read: they say which training rows are meant, or what others are.
+_UNREAD = {"circuit_features", "classes", "medoid_rows", "metric_names", "n_classes", "outputs"}
+_UNREAD |= {"row_classes", "row_numbers", "rows"}
 
 
-def scaling(given: Scaling) -> dict[str, Any]:
-    """Centers and scales of the columns."""
-    return {"center": packed(given.center), "scale": packed(given.scale)}
+def plain(value: Any) -> Any:
+    """A part or another object as the values of its fields, named as in JavaScript; arrays are packed."""
+    names = getattr(value, "_fields", ()) or getattr(value, "__dataclass_fields__", ())
+    if names:
+        found = {name: plain(getattr(value, name)) for name in names if name not in _UNREAD}
+        return {re.sub("_(.)", lambda letter: letter[1].upper(), name): one for name, one in found.items()}
+    if isinstance(value, np.ndarray):
+        return packed(value)
+    if isinstance(value, tuple):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def evidence(model: EvidencePart) -> dict[str, Any]:
-    """Evidence and its neighbor term."""
-    terms, near = model.terms, model.neighbors
-    return {
-        "rank": rank_scaling(model.rank_scaling),
-        "linear": scaling(model.linear_scaling),
-        "medoids": packed(model.medoids),
-        "medoidClasses": model.medoid_classes.tolist(),
-        "columnWeights": packed(model.column_weights),
-        "groups": [
-            {"columns": list(group.columns), "weights": packed(group.weights), "byRank": bool(group.by_rank)}
-            for group in model.groups
-        ],
-        "terms": {
-            name: packed(getattr(terms, name)) for name in ("group", "medoid", "channel", "length", "center", "weights")
-        },
-        "intercepts": packed(model.intercepts),
-        "neighbors": None
-        if near is None
-        else {
-            "records": packed(near.records),
-            "amounts": packed(near.amounts),
-            "nearest": near.n_nearest,
-            "length": near.length,
-            "byRank": near.by_rank,
-        },
-    }
-
-
-def nearest(model: NearestPart) -> dict[str, Any]:
-    """The nearest medoid."""
-    return {
-        "input": scaling(model.input_scaling),
-        "subsets": [list(subset) for subset in model.configuration],
-        "weights": [packed(weights) for weights in model.weights],
-        "signed": model.signed,
-        "feature": scaling(model.feature_scaling),
-        "medoids": packed(model.medoids),
-        "medoidClasses": model.medoid_classes.tolist(),
-        "multipliers": packed(model.multipliers),
-        "alpha": model.alpha,
-        "angular": model.use_angular,
-        "angle": model.angle,
-    }
-
-
-def neighbors(model: NeighborsPart) -> dict[str, Any]:
-    """Neighbors."""
-    cells = None
-    if model.cells is not None:
-        cells = {"centers": packed(model.cells.centers), "members": packed(model.cells.members)}
-    return {
-        "records": packed(model.records),
-        "votes": packed(model.votes),
-        "rank": rank_scaling(model.rank_scaling),
-        "columnWeights": packed(model.column_weights),
-        "length": model.length,
-        "nearest": model.n_nearest,
-        "cells": cells,
-    }
-
-
-def rare(model: RarePart) -> dict[str, Any]:
-    """Prototypes of rare events."""
-    geometry = model.geometry
-    return {
-        "outer": scaling(geometry.scaling.outer),
-        "inner": scaling(geometry.scaling.inner),
-        **{name: packed(getattr(geometry, name)) for name in ("rare", "common", "hard", "metrics")},
-        "counts": list(geometry.counts),
-        "length": geometry.length,
-        "floor": geometry.floor,
-        **{name: packed(getattr(model, name)) for name in ("center", "scale", "weights")},
-        "intercept": model.intercept,
-        "rareClass": model.rare_class,
-    }
+evidence = nearest = neighbors = rare = plain
 
 
 def comparisons(model: ComparisonsPart) -> dict[str, Any]:

@@ -12,9 +12,9 @@ const medoids = (() => {
   function cellsOf(source) {
     const part = source.parts.find((one) => one.type === "rare"), { columns } = source;
     if (part === undefined) return null;
-    const scales = [part.inner, part.outer]
+    const { scaling, rare, common } = part.geometry, scales = [scaling.inner, scaling.outer]
       .map((one) => ({ center: numbers(one.center), scale: numbers(one.scale) }));
-    const rows = [part.rare, part.common].map((one) => ({ values: numbers(one), count: one.shape[0], width: one.shape[1] }));
+    const rows = [rare, common].map((one) => ({ values: numbers(one), count: one.shape[0], width: one.shape[1] }));
 
     function value(scaled, f) {
       let x = scaled;
@@ -26,8 +26,8 @@ const medoids = (() => {
     }
 
     return (place) => {
-      const [rare, common] = rows, own = place < rare.count ? rare : common;
-      const begin = (place < rare.count ? place : place - rare.count) * own.width, cells = {};
+      const [first, second] = rows, own = place < first.count ? first : second;
+      const begin = (place < first.count ? place : place - first.count) * own.width, cells = {};
       let f = 0;
       for (const { name, kind, outputs, encoding } of columns) {
         const isAbsent = encoding.indicator && value(own.values[begin + f + 1], f + 1) > 0.5;
