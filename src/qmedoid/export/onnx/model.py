@@ -1,6 +1,7 @@
 """A model as an ONNX file: the columns of a table as inputs, the numbers that it reads of them, and its decision."""
 
 import json
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from qmedoid._version import __version__
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import ModelError
-from qmedoid.export.onnx.graph import Graph, as_column, piecewise, rises, side_by_side
+from qmedoid.export.onnx.graph import Graph, Node, piecewise, rises, side_by_side
 from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.kernels.ties import TIE
 from qmedoid.methods.part import LARGEST
@@ -25,21 +26,21 @@ _ERA, _DAYS_TO_1970 = 146_097, 719_468
 class CellNodes(NamedTuple):
     """What is made of the inputs."""
 
-    x: str  # encoded columns that are read, (rows, m)
+    x: Node  # encoded columns that are read, (rows, m)
     place: dict[int, int]  # position of each encoded column in x
-    is_refused: str | None  # whether a record has a cell that the model refuses, (rows,)
-    issues: str  # number of cells that are not as in the training table, (rows,)
+    is_refused: Node | None  # whether a record has a cell that the model refuses, (rows,)
+    issues: Node  # number of cells that are not as in the training table, (rows,)
     inputs: list[dict[str, str]]  # name and meaning of every input
 
-    def columns(self, graph: Graph, encoded: Codes) -> str:
+    def columns(self, encoded: Codes) -> Node:
         """Some encoded columns of every record, (rows, m)."""
-        return graph.columns(self.x, [self.place[column] for column in encoded.tolist()])
+        return self.x.columns(np.array([self.place[column] for column in encoded.tolist()], dtype=np.int64))
 
 
 def read_cells(graph: Graph, model: Model) -> CellNodes:
     """The columns that a model reads, each an input."""
     first = np.cumsum([0, *(len(encoding.outputs) for encoding in model.encodings)]).tolist()
-    values, problems, refused, place, inputs = list[str](), list[str](), list[str](), dict[int, int](), []
+    values, problems, refused, place, inputs = list[Node](), list[Node](), list[Node](), dict[int, int](), []
     width = 0
     wanted = set(model.columns.tolist())
     for number in model.layout.used:
@@ -58,16 +59,14 @@ def read_cells(graph: Graph, model: Model) -> CellNodes:
         for output in range(len(encoding.outputs)):
             place[first[number] + output] = width + output
             if first[number] + output in wanted and _refuses(encoding, output):
-                refused.append(graph.add("IsNaN", graph.columns(outputs, [output])))
+                refused.append(outputs.columns([output]).apply("IsNaN"))
         width += len(encoding.outputs)
-    x = side_by_side(graph, values)
-    counts = [graph.cast(one, np.int64) for one in problems]
-    issues = graph.sum(counts) if counts else graph.cast(graph.total(graph.columns(x, []), 1), np.int64)
-    is_refused = None
-    if refused:
-        count = graph.sum([graph.cast(one, np.int64) for one in refused])
-        is_refused = graph.add("Greater", count, graph.whole(0))
-        is_refused = graph.add("Squeeze", is_refused, graph.whole([1]))
+    x = side_by_side(values)
+    nothing = x.columns(np.array([], dtype=np.int64)).total(1).cast(np.int64)
+    issues = reduce(Node.__add__, [one.cast(np.int64) for one in problems], nothing)
+    is_refused = (
+        (reduce(Node.__add__, [one.cast(np.int64) for one in refused]) > 0).apply("Squeeze", [1]) if refused else None
+    )
     return CellNodes(x, place, is_refused, issues, inputs)
 
 
@@ -88,115 +87,100 @@ def _refuses(encoding: Numbers | Dates | Levels, output: int) -> bool:
     return output == 0 and bool(np.isnan(encoding.fill))
 
 
-def _number(graph: Graph, column: Column, encoding: Numbers) -> tuple[str, list[str]]:
+def _number(graph: Graph, column: Column, encoding: Numbers) -> tuple[Node, list[Node]]:
     """A number or a truth value, (rows, 1 or 2), and what is wrong."""
     given = graph.input(column.name, np.float64)
     for value in column.missing_numbers:
-        given = graph.add("Where", graph.add("Equal", given, graph.constant(value)), graph.constant(np.nan), given)
+        given = given.equals(float(value)).apply("Where", np.nan, given)
+    is_blank = given.apply("IsNaN")
     if column.kind == "boolean":
-        is_there = graph.add("Or", *(graph.add("Equal", given, graph.constant(value)) for value in (0.0, 1.0)))
-        is_wrong = graph.add("Not", graph.add("Or", is_there, graph.add("IsNaN", given)))
+        is_there = given.equals(0.0).apply("Or", given.equals(1.0))
+        is_wrong = is_there.apply("Or", is_blank).apply("Not")
     else:
-        size = graph.add("Abs", given)
-        is_there = graph.add("LessOrEqual", size, graph.constant(LARGEST))
-        is_wrong = graph.add("Greater", size, graph.constant(LARGEST))
-    wrong = [is_wrong] if column.missing else [is_wrong, graph.add("IsNaN", given)]
-    outputs = [as_column(graph, graph.add("Where", is_there, given, graph.constant(encoding.fill)))]
+        size = given.apply("Abs")
+        is_there, is_wrong = size <= LARGEST, size > LARGEST
+    outputs = [is_there.apply("Where", given, float(encoding.fill)).as_column()]
     if encoding.indicator:
-        outputs.append(as_column(graph, graph.cast(graph.add("Not", is_there), np.float64)))
-    return side_by_side(graph, outputs), wrong
+        outputs.append(is_there.apply("Not").cast(np.float64).as_column())
+    return side_by_side(outputs), [is_wrong] if column.missing else [is_wrong, is_blank]
 
 
-def _levels(graph: Graph, column: Column, encoding: Levels) -> tuple[str, list[str]]:
+def _levels(graph: Graph, column: Column, encoding: Levels) -> tuple[Node, list[Node]]:
     """The numbers of a level, (rows, outputs), and what is wrong."""
     count = len(encoding.levels)
-    keys, codes = list(encoding.levels), list(range(count))
-    for missing in ("", *column.missing_values):
-        if missing not in keys:
-            keys.append(missing)
-            codes.append(count)
-    code = graph.add(
+    codes = dict.fromkeys(("", *column.missing_values), count) | {
+        level: code for code, level in enumerate(encoding.levels)
+    }
+    code = graph.input(column.name, object).apply(
         "LabelEncoder",
-        graph.input(column.name, object),
         domain="ai.onnx.ml",
-        keys_strings=keys,
-        values_int64s=codes,
+        keys_strings=list(codes),
+        values_int64s=list(codes.values()),
         default_int64=count + 1,
     )
-    wrong = [] if column.missing else [graph.add("Equal", code, graph.whole(count))]
+    wrong = [] if column.missing else [code.equals(count)]
     if not column.is_open:
-        wrong.append(graph.add("Equal", code, graph.whole(count + 1)))
-    return graph.add("Gather", graph.constant(encoding.values), code, axis=0), wrong
+        wrong.append(code.equals(count + 1))
+    return graph.add("Gather", encoding.values, code, axis=0), wrong
 
 
-def _dates(graph: Graph, column: Column, encoding: Dates) -> tuple[str, list[str]]:
+def _dates(graph: Graph, column: Column, encoding: Dates) -> tuple[Node, list[Node]]:
     """The parts of a date, (rows, outputs), and what is wrong."""
     given = graph.input(column.name, np.int64)
     for value in column.missing_numbers:
-        is_missing = graph.add("Equal", given, graph.whole(int(value)))
-        given = graph.add("Where", is_missing, graph.whole(MISSING_MOMENT), given)
-    absent = graph.add("Equal", given, graph.whole(MISSING_MOMENT))
-    moment = graph.add("Where", absent, graph.whole(0), given)
-    of_day = graph.add("Mod", moment, graph.whole(_DAY))
-    day = graph.add("Div", graph.add("Sub", moment, of_day), graph.whole(_DAY))
+        given = given.equals(int(value)).apply("Where", MISSING_MOMENT, given)
+    absent = given.equals(MISSING_MOMENT)
+    moment = absent.apply("Where", 0, given)
+    of_day = moment % _DAY
+    day = (moment - of_day) // _DAY
     made = {
-        "days": lambda: graph.add("Div", graph.cast(moment, np.float64), graph.constant(_DAY)),
-        "hour": lambda: graph.add("Div", graph.cast(of_day, np.float64), graph.constant(_HOUR)),
-        "weekday": lambda: graph.cast(
-            graph.add("Mod", graph.add("Add", day, graph.whole(3)), graph.whole(7)), np.float64
-        ),
-        "month": lambda: graph.cast(_month(graph, day), np.float64),
+        "days": lambda: moment.cast(np.float64) / float(_DAY),
+        "hour": lambda: of_day.cast(np.float64) / float(_HOUR),
+        "weekday": lambda: ((day + 3) % 7).cast(np.float64),
+        "month": lambda: _month(day).cast(np.float64),
     }
     outputs = [
-        as_column(graph, graph.add("Where", absent, graph.constant(fill), made[part]()))
+        absent.apply("Where", fill, made[part]()).as_column()
         for part, fill in zip(encoding.parts, encoding.fills.tolist(), strict=True)
     ]
     if encoding.indicator:
-        outputs.append(as_column(graph, graph.cast(absent, np.float64)))
-    return side_by_side(graph, outputs), [] if column.missing else [absent]
+        outputs.append(absent.cast(np.float64).as_column())
+    return side_by_side(outputs), [] if column.missing else [absent]
 
 
-def _month(graph: Graph, day: str) -> str:
+def _month(day: Node) -> Node:
     """The month of a day since 1970: years begin in March, so that the day of a leap year comes last."""
-
-    def divided(value: str, by: int) -> str:
-        return graph.add("Div", value, graph.whole(by))
-
-    of_era = graph.add("Mod", graph.add("Add", day, graph.whole(_DAYS_TO_1970)), graph.whole(_ERA))
+    of_era = (day + _DAYS_TO_1970) % _ERA
     # Leap days that came before: one of 4 years, none of 100, one of 400.
-    counted = graph.add("Add", graph.add("Sub", of_era, divided(of_era, 1460)), divided(of_era, 36_524))
-    year = divided(graph.add("Sub", counted, divided(of_era, 146_096)), 365)
-    leap_days = graph.add("Sub", divided(year, 4), divided(year, 100))
-    before = graph.add("Add", graph.add("Mul", year, graph.whole(365)), leap_days)
-    of_year = graph.add("Sub", of_era, before)
-    month = divided(graph.add("Add", graph.add("Mul", of_year, graph.whole(5)), graph.whole(2)), 153)
-    moved = graph.add("Where", graph.add("Less", month, graph.whole(10)), graph.whole(3), graph.whole(-9))
-    return graph.add("Add", month, moved)
+    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (year * 365 + (year // 4 - year // 100))
+    month = (of_year * 5 + 2) // 153
+    return month + (month < 10).apply("Where", 3, -9)
 
 
 OUTPUTS = ("label", "probabilities", "margin", "scores", "nearest", "issues")
 """Names of the outputs; one that is the name of a column has ``qmedoid_`` before it."""
 
 
-def decide(graph: Graph, model: Model, cells: CellNodes, fused: str, nearest: str) -> list[str]:
+def decide(model: Model, cells: CellNodes, fused: Node, nearest: Node) -> list[str]:
     """Add the outputs; their names."""
-    decision, n_classes = model.decision, model.n_classes
-    scores = _calibrated(graph, model, fused)
+    decision, n_classes, graph = model.decision, model.n_classes, fused.graph
+    scores = _calibrated(model, fused)
     if decision.shift is not None:
-        scores = graph.add("Add", scores, graph.constant(decision.shift.log_ratios))
-    biased = scores if decision.biases is None else graph.add("Add", scores, graph.constant(decision.biases))
-    margin, code = _of_two(graph, model, scores) if n_classes == 2 else _of_more(graph, model, biased)
+        scores = scores + decision.shift.log_ratios
+    biased = scores if decision.biases is None else scores + decision.biases
+    margin, code = _of_two(model, scores) if n_classes == 2 else _of_more(model, biased)
     assert model.medoids is not None, "only a circuit has none"
-    rows = graph.add("Gather", graph.whole(model.medoids.numbers), nearest, axis=0)
-    found: dict[str, tuple[str, type, tuple[int, ...], Any]] = {
-        "label": _label(graph, model, code),
+    rows = graph.add("Gather", model.medoids.numbers, nearest, axis=0)
+    found: dict[str, tuple[Node, type, tuple[int, ...], Any]] = {
+        "label": _label(model, code),
         "margin": (margin, np.float64, (), np.nan),
         "scores": (scores, np.float64, (n_classes,), np.nan),
         "nearest": (rows, np.int64, (n_classes,), -1),
         "issues": (cells.issues, np.int64, (), None),
     }
     if decision.probabilistic:
-        found["probabilities"] = graph.add("Softmax", scores, axis=1), np.float64, (n_classes,), np.nan
+        found["probabilities"] = scores.apply("Softmax", axis=1), np.float64, (n_classes,), np.nan
     names = list[str]()
     taken = {one["name"] for one in cells.inputs}
     for output in OUTPUTS:
@@ -204,8 +188,8 @@ def decide(graph: Graph, model: Model, cells: CellNodes, fused: str, nearest: st
             continue
         value, kind, shape, of_refused = found[output]
         if cells.is_refused is not None and of_refused is not None:
-            is_refused = as_column(graph, cells.is_refused) if shape else cells.is_refused
-            value = graph.add("Where", is_refused, graph.constant(of_refused, kind), value)
+            is_refused = cells.is_refused.as_column() if shape else cells.is_refused
+            value = is_refused.apply("Where", graph.constant(of_refused, kind), value)
         name = output
         while name in taken:
             name = f"qmedoid_{name}"
@@ -214,55 +198,48 @@ def decide(graph: Graph, model: Model, cells: CellNodes, fused: str, nearest: st
     return names
 
 
-def _calibrated(graph: Graph, model: Model, fused: str) -> str:
+def _calibrated(model: Model, fused: Node) -> Node:
     """Calibrated class scores, (rows, C)."""
     calibration, n_classes = model.calibration, model.n_classes
-    stretched = graph.add("Mul", fused, graph.constant(calibration.slope))
-    straight = graph.add("Sub", graph.constant(calibration.biases), stretched)
+    straight = fused.graph.constant(calibration.biases) - fused * float(calibration.slope)
     knots, heights = calibration.knots, calibration.heights
     if not len(knots):
         return straight
     slopes = rises(knots, heights)
     if n_classes != 2:
-        return graph.add(
-            "Add", straight, piecewise(graph, straight, *([one] * n_classes for one in (knots, heights, slopes)))
-        )
-    log_odds = graph.add("Sub", graph.columns(straight, [1]), graph.columns(straight, [0]))
-    half = piecewise(graph, log_odds, [knots], [heights], [slopes])
-    return graph.add("Add", straight, graph.add("Mul", half, graph.constant([[-0.5, 0.5]])))
+        return straight + piecewise(straight, *([one] * n_classes for one in (knots, heights, slopes)))
+    log_odds = straight.columns([1]) - straight.columns([0])
+    return straight + piecewise(log_odds, [knots], [heights], [slopes]) * [[-0.5, 0.5]]
 
 
-def _of_two(graph: Graph, model: Model, scores: str) -> tuple[str, str]:
+def _of_two(model: Model, scores: Node) -> tuple[Node, Node]:
     """Margin and class code, (rows,) each."""
     decision = model.decision
-    first, second = (graph.add("Gather", scores, graph.whole(c), axis=1) for c in (0, 1))
-    margin = graph.add("Sub", second, first)
+    margin = scores.columns(1) - scores.columns(0)
     if decision.cut is not None:
-        margin = graph.add("Sub", margin, graph.constant(decision.cut))
+        margin = margin - float(decision.cut)
     even = TIE if decision.cut is None and decision.probabilistic else 0.0
-    return margin, graph.cast(graph.add("Greater", margin, graph.constant(even)), np.int64)
+    return margin, (margin > even).cast(np.int64)
 
 
-def _of_more(graph: Graph, model: Model, biased: str) -> tuple[str, str]:
+def _of_more(model: Model, biased: Node) -> tuple[Node, Node]:
     """Margin and class code, (rows,) each: the first class that is the best up to rounding."""
-    highest = graph.add("TopK", biased, graph.whole([2]), outputs=2, axis=1, largest=1, sorted=1)
-    best, next_best = (graph.columns(highest, [place]) for place in (0, 1))
-    margin = graph.add("Squeeze", graph.add("Sub", best, next_best), graph.whole([1]))
-    slack = graph.constant(TIE)
-    if not model.decision.probabilistic:
-        slack = graph.add("Mul", slack, graph.add("Abs", best))
-    is_best = graph.cast(graph.add("GreaterOrEqual", biased, graph.add("Sub", best, slack)), np.float64)
-    return margin, graph.add("ArgMax", is_best, axis=1, keepdims=0)
+    highest = biased.apply("TopK", [2], outputs=2, axis=1, largest=1, sorted=1)
+    best, next_best = highest.columns([0]), highest.columns([1])
+    slack = TIE if model.decision.probabilistic else best.apply("Abs") * TIE
+    is_best = (biased >= best - slack).cast(np.float64)
+    return (best - next_best).apply("Squeeze", [1]), is_best.apply("ArgMax", axis=1, keepdims=0)
 
 
-def _label(graph: Graph, model: Model, code: str) -> tuple[str, type, tuple[int, ...], Any]:
+def _label(model: Model, code: Node) -> tuple[Node, type, tuple[int, ...], Any]:
     """Classes as texts, whole numbers or doubles; of a record that is refused an empty text, the least, or NaN."""
     classes = model.decision.classes
     kind: type = object if isinstance(classes[0], str) else np.int64
     refused: Any = "" if kind is object else MISSING_MOMENT
     if any(isinstance(label, float) for label in classes):
         kind, refused = np.float64, np.nan
-    return graph.add("Gather", graph.constant(list(classes), kind), code, axis=0), kind, (), refused
+    labels = code.graph.constant(list(classes), kind)
+    return labels.apply("Gather", code, axis=0), kind, (), refused
 
 
 _ABOUT = (
@@ -286,14 +263,14 @@ def onnx_file(model: Model, sha256: str | None = None) -> bytes:
         ONNX cannot express it.
     """
     check_exported(model)
-    graph, nearest = Graph(), ""
+    graph = Graph()
     cells = read_cells(graph, model)
-    fused = graph.constant(-model.biases)
+    fused, nearest = graph.constant(-model.biases), cells.x
     for part, weight in zip(model.parts, model.weights.tolist(), strict=True):
-        scores, places = part_writer("onnx", part)(graph, cells, part)
+        scores, places = part_writer("onnx", part)(cells, part)
         nearest = places if part is model.medoid_part else nearest
-        fused = graph.add("Add", fused, graph.add("Mul", scores, graph.constant(weight)))
-    outputs = decide(graph, model, cells, fused, nearest)
+        fused = fused + scores * weight
+    outputs = decide(model, cells, fused, nearest)
     about = _ABOUT.format(version=__version__, sha256=sha256 or "not known")
     properties = {
         "qmedoid": __version__,

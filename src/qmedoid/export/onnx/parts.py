@@ -3,14 +3,14 @@
 Each gives class scores, (rows, C), and places of the nearest medoids of a part that has some, (rows, C).
 """
 
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.export.onnx.graph import (
-    Graph,
-    as_column,
+    Node,
     by_rank,
     k_nearest,
     piecewise,
@@ -36,44 +36,42 @@ _LOG_2 = float(np.log(2.0))
 _NEAREST, _POWER = 0.05, -3.0
 
 
-def evidence(graph: Graph, cells: CellNodes, model: EvidencePart) -> tuple[str, str]:
+def evidence(cells: CellNodes, model: EvidencePart) -> tuple[Node, Node]:
     """Class scores and places of the nearest medoids, each (rows, C)."""
     plan = model.plan
-    lines = _lines(graph, cells, plan)
-    squared = _squared(graph, lines, plan)
-    outputs = _outputs(graph, lines, squared, plan)
+    lines = _lines(cells, plan)
+    squared = _squared(lines, plan)
+    outputs = _outputs(lines, squared, plan)
     if model.neighbors is not None:
-        outputs = graph.add("Add", outputs, _neighbor_term(graph, cells, model))
-    return class_scores(graph, outputs, model.n_classes), _nearest(graph, squared, plan)
+        outputs = outputs + _neighbor_term(cells, model)
+    return class_scores(outputs, model.n_classes), _nearest(squared, plan)
 
 
-def class_scores(graph: Graph, outputs: str, n_classes: int) -> str:
+def class_scores(outputs: Node, n_classes: int) -> Node:
     """Dissimilarities from outputs, (rows, C)."""
-    factors = [[0.5, -0.5]] if n_classes == 2 else -1.0
-    return graph.add("Mul", outputs, graph.constant(factors))
+    return outputs * ([[0.5, -0.5]] if n_classes == 2 else -1.0)
 
 
-def _lines(graph: Graph, cells: CellNodes, plan: EvidencePlan) -> str:
+def _lines(cells: CellNodes, plan: EvidencePlan) -> Node:
     """Scaled columns times the roots of their weights, (rows, L)."""
     columns = plan.columns
-    x = cells.columns(graph, columns.used)
+    x = cells.columns(columns.used)
     parts = [slice(*columns.knot_offsets[u : u + 2].tolist()) for u in range(len(columns.used))]
     ranked = piecewise(
-        graph, x, *([values[part] for part in parts] for values in (columns.knots, columns.marks, columns.rises))
+        x, *([values[part] for part in parts] for values in (columns.knots, columns.marks, columns.rises))
     )
-    standardized = graph.clipped(scaled(graph, x, Scaling(columns.center, columns.scale)), -columns.clip, columns.clip)
+    standardized = scaled(x, Scaling(columns.center, columns.scale)).clipped(-columns.clip, columns.clip)
     of_line = np.repeat(np.arange(len(columns.used)), np.diff(plan.line_offsets))
     places = np.where(plan.line_by_rank == 1, of_line, of_line + len(columns.used))
-    both = side_by_side(graph, [ranked, standardized])
-    return graph.add("Mul", graph.columns(both, places), graph.constant(plan.line_root))
+    return side_by_side([ranked, standardized]).columns(places) * plan.line_root
 
 
-def _squared(graph: Graph, lines: str, plan: EvidencePlan) -> str:
+def _squared(lines: Node, plan: EvidencePlan) -> Node:
     """Squared distance of every pair of a group and a medoid, (rows, N): pairs with as many lines at a time."""
     by_width: dict[int, list[int]] = {}
     for group, width in enumerate(np.diff(plan.member_offsets).tolist()):
         by_width.setdefault(width, []).append(group)
-    parts, order = list[str](), list[Codes]()
+    parts, order = list[Node](), list[Codes]()
     for width, groups in by_width.items():
         members, values = list[Codes](), list[Array]()
         for group in groups:
@@ -85,186 +83,152 @@ def _squared(graph: Graph, lines: str, plan: EvidencePlan) -> str:
             order.append(pairs)
         # Line by line, in the order of the kernel: of medoids at equal distances the same is the first.
         places = zip(np.concatenate(members).T, np.concatenate(values).T, strict=True)
-        apart = [graph.add("Sub", graph.columns(lines, own), graph.constant(of_line)) for own, of_line in places]
-        parts.append(graph.sum([graph.square(one) for one in apart]))
-    return graph.columns(side_by_side(graph, parts), np.argsort(np.concatenate(order)))
+        apart = [lines.columns(own) - of_line for own, of_line in places]
+        parts.append(reduce(Node.__add__, [one * one for one in apart]))
+    return side_by_side(parts).columns(np.argsort(np.concatenate(order)))
 
 
-def _outputs(graph: Graph, lines: str, squared: str, plan: EvidencePlan) -> str:
+def _outputs(lines: Node, squared: Node, plan: EvidencePlan) -> Node:
     """The outputs without neighbors, (rows, K)."""
-    terms = [
-        graph.add("MatMul", graph.square(lines), graph.constant(plan.quadratic)),
-        graph.add("MatMul", lines, graph.constant(plan.linear)),
-    ]
+    outputs = lines * lines @ plan.quadratic + plan.intercepts + lines @ plan.linear
     fold_line = np.repeat(np.arange(len(plan.line_root)), np.diff(plan.fold_offsets))
     if len(fold_line):
-        apart = graph.add("Sub", graph.columns(lines, fold_line), graph.constant(plan.folds))
-        terms.append(graph.add("MatMul", graph.add("Abs", apart), graph.constant(plan.fold_weights)))
-    distances = graph.add("Sqrt", squared)
+        outputs = outputs + (lines.columns(fold_line) - plan.folds).apply("Abs") @ plan.fold_weights
+    distances = squared.apply("Sqrt")
     far = np.flatnonzero(plan.has_distance)
     if len(far):
-        weights = graph.constant(plan.distance_weights[far])
-        terms.append(graph.add("MatMul", graph.columns(distances, far), weights))
+        outputs = outputs + distances.columns(far) @ plan.distance_weights[far]
     pair = np.repeat(np.arange(len(plan.has_distance)), np.diff(plan.near_offsets))
     if len(pair):
-        exponent = graph.add("Mul", graph.columns(distances, pair), graph.constant(plan.near_rates * _LOG_2))
-        terms.append(graph.add("MatMul", graph.add("Exp", exponent), graph.constant(plan.near_weights)))
-    return graph.sum([graph.add("Add", terms[0], graph.constant(plan.intercepts)), *terms[1:]])
+        nearness = (distances.columns(pair) * (plan.near_rates * _LOG_2)).apply("Exp")
+        outputs = outputs + nearness @ plan.near_weights
+    return outputs
 
 
-def _nearest(graph: Graph, squared: str, plan: EvidencePlan) -> str:
+def _nearest(squared: Node, plan: EvidencePlan) -> Node:
     """Places of the nearest medoids, class by class, (rows, C)."""
-    bounds, found = plan.class_offsets.tolist(), list[str]()
-    for start, stop in pairwise(bounds):
-        among = graph.add("ArgMin", graph.columns(squared, np.arange(start, stop)), axis=1, keepdims=0)
-        medoids = graph.whole(plan.medoid_indices[start:stop])
-        found.append(as_column(graph, graph.add("Gather", medoids, among, axis=0)))
-    return side_by_side(graph, found)
+    found = list[Node]()
+    for start, stop in pairwise(plan.class_offsets.tolist()):
+        among = squared.columns(np.arange(start, stop)).apply("ArgMin", axis=1, keepdims=0)
+        found.append(squared.graph.add("Gather", plan.medoid_indices[start:stop], among, axis=0).as_column())
+    return side_by_side(found)
 
 
-def _neighbor_term(graph: Graph, cells: CellNodes, model: EvidencePart) -> str:
+def _neighbor_term(cells: CellNodes, model: EvidencePart) -> Node:
     """What the nearest neighbors add to the outputs, (rows, K)."""
     neighbors, compared = model.neighbors, model.compared
     assert neighbors is not None
-    x = cells.columns(graph, compared)
+    x = cells.columns(compared)
     ranked, linear = model.scaled(neighbors.records)
     if neighbors.by_rank:
-        place, rows = by_rank(graph, x, model.rank_scaling, compared), ranked[:, compared]
+        place, rows = by_rank(x, model.rank_scaling, compared), ranked[:, compared]
     else:
         scaling = Scaling(model.linear_scaling.center[compared], model.linear_scaling.scale[compared])
-        place, rows = graph.clipped(scaled(graph, x, scaling), -CLIP, CLIP), linear[:, compared]
-    squared, found = k_nearest(graph, squared_distances(graph, place, rows), neighbors.n_nearest)
-    share = graph.add("Div", graph.add("Sqrt", squared), graph.constant(neighbors.length))
-    weights = graph.add("Pow", graph.add("Add", share, graph.constant(_NEAREST)), graph.constant(_POWER))
-    total = graph.add("Add", as_column(graph, graph.total(weights, 1)), graph.constant(1.0))
-    return weighted(graph, graph.add("Div", weights, total), found, neighbors.amounts)
+        place, rows = scaled(x, scaling).clipped(-CLIP, CLIP), linear[:, compared]
+    squared, found = k_nearest(squared_distances(place, rows), neighbors.n_nearest)
+    weights = (squared.apply("Sqrt") / neighbors.length + _NEAREST).apply("Pow", _POWER)
+    return weighted(weights / (weights.total(1).as_column() + 1.0), found, neighbors.amounts)
 
 
-def weighted(graph: Graph, weights: str, places: str, amounts: Array) -> str:
+def weighted(weights: Node, places: Node, amounts: Array) -> Node:
     """Amounts (N, K) at places (rows, k), times weights, summed, (rows, K)."""
-    at_places = graph.add("Gather", graph.constant(amounts), places, axis=0)
-    return graph.total(graph.add("Mul", graph.add("Unsqueeze", weights, graph.whole([2])), at_places), 1)
+    at_places = weights.graph.add("Gather", amounts, places, axis=0)
+    return (weights.apply("Unsqueeze", [2]) * at_places).total(1)
 
 
 _SMALLEST = 1e-300
 
 
-def rare(graph: Graph, cells: CellNodes, model: RarePart) -> tuple[str, str]:
+def rare(cells: CellNodes, model: RarePart) -> tuple[Node, Node]:
     """Class scores and places of the nearest prototypes, each (rows, 2)."""
     geometry = model.geometry
-    x = _scaled(graph, cells.columns(graph, model.columns), geometry)
-    deltas, closest = _deltas(graph, x, geometry)
-    position = graph.add("Sub", x, graph.constant(geometry.middle))
-    middles = [graph.add("Abs", graph.add("Sub", x, graph.constant(row))) for row in geometry.typical]
-    features = side_by_side(graph, [*deltas, _nearness(graph, x, geometry), position, *middles])
-    centered = graph.add("Div", graph.add("Sub", features, graph.constant(model.center)), graph.constant(model.scale))
-    held = graph.clipped(centered, -RARE_CLIP, RARE_CLIP)
-    logit = graph.add("MatMul", held, graph.constant(model.weights[:, None]))
-    logit = graph.add("Add", logit, graph.constant(model.intercept))
-    halves = np.array([0.5, -0.5])[:: 1 if model.rare_class == 1 else -1]
-    common, close = closest
-    behind = graph.add("Add", common, graph.whole(len(geometry.rare)))
-    places = side_by_side(graph, [behind, close] if model.rare_class == 1 else [close, behind])
-    return graph.add("Mul", logit, graph.constant(halves)), places
+    x = _scaled(cells.columns(model.columns), geometry)
+    deltas, (common, close) = _deltas(x, geometry)
+    middles = [(x - row).apply("Abs") for row in geometry.typical]
+    features = side_by_side([*deltas, _nearness(x, geometry), x - geometry.middle, *middles])
+    held = scaled(features, Scaling(model.center, model.scale)).clipped(-RARE_CLIP, RARE_CLIP)
+    logit = held @ model.weights[:, None] + model.intercept
+    halves, places = [0.5, -0.5], [common + len(geometry.rare), close]
+    step = 1 if model.rare_class == 1 else -1
+    return logit * halves[::step], side_by_side(places[::step])
 
 
-def _scaled(graph: Graph, x: str, geometry: RareGeometry) -> str:
+def _scaled(x: Node, geometry: RareGeometry) -> Node:
     """Columns on the scale of the prototypes."""
-    z = scaled(graph, x, geometry.scaling.outer)
-    size = graph.add("Log", graph.add("Add", graph.add("Abs", z), graph.constant(1.0)))
-    z = scaled(graph, graph.add("Mul", graph.add("Sign", z), size), geometry.scaling.inner)
-    return graph.clipped(z, -LARGEST, LARGEST)
+    z = scaled(x, geometry.scaling.outer)
+    size = (z.apply("Abs") + 1.0).apply("Log")
+    return scaled(z.apply("Sign") * size, geometry.scaling.inner).clipped(-LARGEST, LARGEST)
 
 
-def _deltas(graph: Graph, x: str, geometry: RareGeometry) -> tuple[list[str], list[str]]:
+def _deltas(x: Node, geometry: RareGeometry) -> tuple[list[Node], list[Node]]:
     """Deltas of every metric and count, and places of the nearest common and rare prototype, (rows, 1) each."""
-    deltas, closest = list[str](), list[str]()
+    deltas, closest = list[Node](), list[Node]()
     for number, (columns, roots, *classes) in enumerate(geometry.weighted):
-        rows = graph.add("Mul", graph.columns(x, columns), graph.constant(roots))
-        means = list[list[str]]()
+        rows = x.columns(columns) * roots
+        means = list[list[Node]]()
         for prototypes in classes:
             most = min(max(geometry.counts), len(prototypes) - 1)
-            squared, places = k_nearest(graph, squared_distances(graph, rows, prototypes), most)
-            distances = graph.add("Sqrt", squared)
-            means.append([_mean(graph, distances, min(k, most)) for k in geometry.counts])
+            squared, places = k_nearest(squared_distances(rows, prototypes), most)
+            distances = squared.apply("Sqrt")
+            firsts = [min(k, most) for k in geometry.counts]
+            means.append([distances.columns(np.arange(k)).total(1).as_column() / float(k) for k in firsts])
             if number == 0:
-                closest.append(graph.columns(places, [0]))
-        for far, near in zip(*means, strict=True):
-            both = graph.add("Add", graph.add("Add", far, near), graph.constant(_SMALLEST))
-            deltas.append(graph.add("Div", graph.add("Sub", far, near), both))
+                closest.append(places.columns([0]))
+        deltas += [(far - near) / (far + near + _SMALLEST) for far, near in zip(*means, strict=True)]
     return deltas, closest
 
 
-def _mean(graph: Graph, distances: str, k: int) -> str:
-    """The mean of the first k of each row, (rows, 1)."""
-    some = graph.columns(distances, np.arange(k))
-    return graph.add("Div", as_column(graph, graph.total(some, 1)), graph.constant(float(k)))
-
-
-def _nearness(graph: Graph, x: str, geometry: RareGeometry) -> str:
+def _nearness(x: Node, geometry: RareGeometry) -> Node:
     """Nearness to rare prototypes against common ones on every column, (rows, M), by running sums."""
     kernel = geometry.kernel
     n_columns, width = kernel.knots.shape
-    place = graph.add("Add", search(graph, x, list(kernel.knots[:, 1:-1])), graph.whole(np.arange(n_columns) * width))
-    after = graph.add("Add", place, graph.whole(1))
+    place = search(x, list(kernel.knots[:, 1:-1])) + np.arange(n_columns) * width
+    after = place + 1
 
-    def at(values: Array, places: str) -> str:
-        return graph.add("Gather", graph.constant(values.ravel()), places, axis=0)
+    def at(values: Array, places: Node) -> Node:
+        return x.graph.add("Gather", values.ravel(), places, axis=0)
 
-    length = graph.constant(kernel.length)
-    from_left = graph.add("Exp", graph.add("Div", graph.add("Sub", at(kernel.knots, place), x), length))
-    from_right = graph.add("Exp", graph.add("Div", graph.add("Sub", x, at(kernel.knots, after)), length))
-    means = list[str]()
+    from_left = ((at(kernel.knots, place) - x) / kernel.length).apply("Exp")
+    from_right = ((x - at(kernel.knots, after)) / kernel.length).apply("Exp")
+    means = list[Node]()
     for group in (0, 1):
-        left = graph.add("Mul", at(kernel.left[:, group], place), from_left)
-        right = graph.add("Mul", at(kernel.right[:, group], after), from_right)
-        mean = graph.add("Div", graph.add("Add", left, right), graph.constant(max(float(kernel.counts[group]), 1.0)))
-        means.append(graph.add("Add", mean, graph.constant(geometry.floor)))
-    return graph.add("Log", graph.add("Div", means[1], means[0]))
+        near = at(kernel.left[:, group], place) * from_left + at(kernel.right[:, group], after) * from_right
+        means.append(near / max(float(kernel.counts[group]), 1.0) + geometry.floor)
+    return (means[1] / means[0]).apply("Log")
 
 
-def comparisons(graph: Graph, cells: CellNodes, model: ComparisonsPart) -> tuple[str, None]:
+def comparisons(cells: CellNodes, model: ComparisonsPart) -> tuple[Node, None]:
     """Class scores of trees, (rows, C): every tree is descended by its table of nodes."""
-    trees, count = model.trees, len(model.outputs)
+    trees, count, add_node = model.trees, len(model.outputs), cells.x.graph.add
     place = np.vectorize(lambda column, own: cells.place[own] if column >= 0 else 0, otypes=[np.int64])
-    columns = graph.whole(place(model.node_columns, trees.columns).ravel())
-    thresholds = graph.constant(trees.thresholds.ravel())
-    first = graph.whole(np.arange(count) * N_NODES)
-    roots = place(model.node_columns[:, 0], trees.columns[:, 0])
-    above = graph.add("Greater", graph.columns(cells.x, roots), graph.constant(trees.thresholds[:, 0]))
-    node = graph.add("Add", graph.cast(above, np.int64), graph.whole(1))
+    columns = place(model.node_columns, trees.columns)
+    first = np.arange(count) * N_NODES
+    node = (cells.x.columns(columns[:, 0]) > trees.thresholds[:, 0]).cast(np.int64) + 1
     for _ in range(LEVELS - 1):
-        at = graph.add("Add", node, first)
-        own = graph.add("GatherElements", cells.x, graph.add("Gather", columns, at, axis=0), axis=1)
-        above = graph.add("Greater", own, graph.add("Gather", thresholds, at, axis=0))
-        child = graph.add("Add", graph.add("Mul", node, graph.whole(2)), graph.whole(1))
-        node = graph.add("Add", child, graph.cast(above, np.int64))
-    leaf = graph.add("Add", node, graph.whole(np.arange(count) * N_LEAVES - N_NODES))
-    values = graph.add("Gather", graph.constant(trees.leaves.ravel()), leaf, axis=0)
-    of_output = np.eye(len(model.intercepts))[model.outputs]
-    outputs = graph.add("Add", graph.add("MatMul", values, graph.constant(of_output)), graph.constant(model.intercepts))
-    return class_scores(graph, outputs, model.n_classes), None
+        at = node + first
+        own = cells.x.apply("GatherElements", add_node("Gather", columns.ravel(), at, axis=0), axis=1)
+        above = own > add_node("Gather", trees.thresholds.ravel(), at, axis=0)
+        node = node * 2 + 1 + above.cast(np.int64)
+    values = add_node("Gather", trees.leaves.ravel(), node + (np.arange(count) * N_LEAVES - N_NODES), axis=0)
+    outputs = values @ np.eye(len(model.intercepts))[model.outputs] + model.intercepts
+    return class_scores(outputs, model.n_classes), None
 
 
-def neighbors(graph: Graph, cells: CellNodes, model: NeighborsPart) -> tuple[str, None]:
+def neighbors(cells: CellNodes, model: NeighborsPart) -> tuple[Node, None]:
     """Class scores by the votes of the nearest rows, (rows, C)."""
     used = model.columns
-    x = cells.columns(graph, used)
-    roots = graph.constant(np.sqrt(model.column_weights[used]))
-    x = graph.add("Mul", by_rank(graph, x, model.rank_scaling, used), roots) if len(used) else x
+    x = cells.columns(used)
+    if len(used):
+        x = by_rank(x, model.rank_scaling, used) * np.sqrt(model.column_weights[used])
     rows = model.points(model.records)
-    squared = squared_distances(graph, x, rows)
+    squared = squared_distances(x, rows)
     if model.cells is not None and len(used):
         # To rows outside of the cells with the nearest centers the distance is infinite.
-        to_centers = squared_distances(graph, x, rows[model.cells.centers])
-        _, visits = k_nearest(graph, to_centers, min(N_VISITS, len(model.cells.centers)))
-        nowhere = graph.add("Less", to_centers, graph.constant(-1.0))
-        visited = graph.add("GreaterOrEqual", visits, graph.whole(0))
-        is_visited = graph.columns(graph.add("ScatterElements", nowhere, visits, visited, axis=1), model.cells.members)
-        squared = graph.add("Where", is_visited, squared, graph.constant(np.inf))
-    found, places = k_nearest(graph, squared, min(model.n_nearest, len(rows)))
-    distances = graph.add("Sqrt", found)
-    closer = graph.add("Sub", graph.columns(distances, [0]), distances)
-    weights = graph.add("Exp", graph.add("Div", closer, graph.constant(model.length)))
-    shares = graph.add("Div", weights, as_column(graph, graph.total(weights, 1)))
-    return graph.add("Neg", weighted(graph, shares, places, model.votes)), None
+        to_centers = squared_distances(x, rows[model.cells.centers])
+        _, visits = k_nearest(to_centers, min(N_VISITS, len(model.cells.centers)))
+        is_visited = (to_centers < -1.0).apply("ScatterElements", visits, visits >= 0, axis=1)
+        squared = is_visited.columns(model.cells.members).apply("Where", squared, np.inf)
+    found, places = k_nearest(squared, min(model.n_nearest, len(rows)))
+    distances = found.apply("Sqrt")
+    weights = ((distances.columns([0]) - distances) / model.length).apply("Exp")
+    return weighted(weights / weights.total(1).as_column(), places, model.votes).apply("Neg"), None
