@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from qmedoid.quantum.export import circuit_of_record as circuit_of_record
     from qmedoid.quantum.export import drawing, qasm_text, qpy_bytes
     from qmedoid.quantum.export import export_circuit as export_circuit
-    from qmedoid.quantum.export import trained_circuit as trained_circuit
     from qmedoid.quantum.measurement.jobs import MeasurementSettings
     from qmedoid.quantum.measurement.plan import MeasurementPlan, make_plan
     from qmedoid.quantum.measurement.result import MeasurementResult
@@ -41,7 +40,7 @@ _HOMES = {
     "circuits.variational": "variational_circuit",
     "devices.device": "Device as_device",
     "devices.simulators": "BlockSampler",
-    "export": "drawing qasm_text qpy_bytes circuit_files circuit_of_record export_circuit trained_circuit",
+    "export": "drawing qasm_text qpy_bytes circuit_files circuit_of_record export_circuit",
     "measurement.jobs": "MeasurementSettings",
     "measurement.plan": "MeasurementPlan make_plan",
     "measurement.result": "MeasurementResult",

@@ -101,21 +101,14 @@ def export_circuit(
     trained = _trained(model, which, medoid)
     if trained is not None:
         about = {"kind": "variational", **about, **_trained_description(model, trained, record)}
-        circuit = trained_circuit(trained, about["inputs"]["angles"], measure=measure)
+        ansatz, rotations = trained.network.ansatz, trained.parameters.rotations
+        circuit = variational_circuit(ansatz, weights=rotations, inputs=about["inputs"]["angles"], measure=measure)
     else:
         kind = "interference" if which == "interference" else "swap-test"
         circuit, values = _pair_circuit(model, kind, record, medoid)
         about = {"kind": kind, **about, **values}
     circuit.metadata = {METADATA: about}
     return circuit
-
-
-def trained_circuit(
-    model: VariationalModel, inputs: Sequence[float] | None = None, *, measure: bool = False
-) -> QuantumCircuit:
-    """The circuit of a variational model with its trained rotations; inputs not given stay open as ``x[j]``."""
-    rotations = model.parameters.rotations
-    return variational_circuit(model.network.ansatz, weights=rotations, inputs=inputs, measure=measure)
 
 
 def _trained(model: Model, which: Which, medoid: int | None) -> VariationalModel | None:
@@ -262,33 +255,27 @@ def _pair_circuit(
     part, form = model.medoid_part, form_named("interference" if kind == "interference" else "compact_swap")
     if part is None:
         raise ParameterError("This model is a circuit alone, without a SWAP test: ask for the circuit 'variational'.")
-    overlap = {"at_zero": form.at_zero, "slope": form.slope}
+    description: PairStepsDict = {
+        "n_features": model.facts["vector_length"],
+        "overlap": {"at_zero": form.at_zero, "slope": form.slope},
+        "space": None,
+        "angles": None,
+        "norms": None,
+        "medoid": None,
+        "expected": None,
+    }
     if record is None:
         if medoid is not None:
             raise ParameterError("A medoid is compared with a record: give a table and a row as well.")
-        length = model.facts["vector_length"]
-        return form.template(length), {
-            "n_features": length,
-            "overlap": overlap,
-            "space": None,
-            "angles": None,
-            "norms": None,
-            "medoid": None,
-            "expected": None,
-        }
+        return form.template(description["n_features"]), description
     x, y, compared = _compared(model, part, record, medoid)
     angles: list[float] = form.angles(x, y).tolist()
     of_record, of_medoid = row_norms(np.stack([x, y])).tolist()
     found = compact_swap_test(x, y)
-    return form.template(len(x)).assign_parameters(angles), {
-        "n_features": len(x),
-        "overlap": overlap,
-        "space": part.rows.space,
-        "angles": angles,
-        "norms": {"record": of_record, "medoid": of_medoid},
-        "medoid": compared,
-        "expected": {"overlap": found.overlap.item(), "distance": found.distance.item()},
-    }
+    description |= {"n_features": len(x), "space": part.rows.space, "angles": angles, "medoid": compared}
+    description["norms"] = {"record": of_record, "medoid": of_medoid}
+    description["expected"] = {"overlap": found.overlap.item(), "distance": found.distance.item()}
+    return form.template(len(x)).assign_parameters(angles), description
 
 
 def _compared(
@@ -325,16 +312,13 @@ def _compared(
 
 def circuit_files(model: Model) -> dict[str, bytes]:
     """The circuits of a model for other tools, with open angles: files of QPY and OpenQASM 3 by name."""
-    contents: dict[str, bytes] = {}
+    made: dict[str, QuantumCircuit] = {}
     if model.circuit is not None:
-        contents |= _both(export_circuit(model, "variational"), "circuit")
+        made["circuit"] = export_circuit(model, "variational")
     if model.medoids is not None:
-        contents |= _both(export_circuit(model, "swap-test"), "swap_test")
-    return contents
-
-
-def _both(circuit: QuantumCircuit, name: str) -> dict[str, bytes]:
-    return {f"{name}.qpy": qpy_bytes(circuit), f"{name}.qasm": qasm_text(circuit).encode()}
+        made["swap_test"] = export_circuit(model, "swap-test")
+    qpys = {f"{name}.qpy": qpy_bytes(circuit) for name, circuit in made.items()}
+    return qpys | {f"{name}.qasm": qasm_text(circuit).encode() for name, circuit in made.items()}
 
 
 # --- writers --------------------------------------------------------------------------------------------------------

@@ -91,8 +91,33 @@ class Sampling:
         return np.concatenate(counts)
 
 
+class PairCircuits:
+    """A SWAP test by one circuit for every pair of rows; classes below it say how overlaps are found."""
+
+    circuit: FormName
+
+    def __post_init__(self) -> None:
+        form_named(self.circuit)
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike, /) -> SwapTest:
+        """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
+        classical = compact_swap_test(X, Y)
+        left, right = (np.atleast_2d(np.asarray(rows, dtype=np.float64)) for rows in (X, Y))
+        x_norms, y_norms = row_norms(left), row_norms(right)
+        prepared = (x_norms > 0)[:, None] & (y_norms > 0)[None, :]
+        overlap = classical.overlap.copy()
+        if prepared.any():
+            rows, columns = np.nonzero(prepared)
+            overlap[prepared] = self._overlaps(left[rows], right[columns])
+        measured = from_overlap(overlap, x_norms, y_norms)
+        return SwapTest(*(np.where(prepared, m, c) for m, c in zip(measured, classical, strict=True)))
+
+    def _overlaps(self, left: Array, right: Array) -> Array:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class StatevectorSwapTest:
+class StatevectorSwapTest(PairCircuits):
     """The circuit's exact expectation, from its statevector.
 
     The overlap comes from a probability and so is known to about 1e-15. For vectors that nearly coincide this leaves
@@ -112,13 +137,6 @@ class StatevectorSwapTest:
 
     circuit: FormName = "compact_swap"
 
-    def __post_init__(self) -> None:
-        form_named(self.circuit)
-
-    def __call__(self, X: ArrayLike, Y: ArrayLike, /) -> SwapTest:
-        """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
-        return _by_circuit(X, Y, self._overlaps)
-
     def _overlaps(self, left: Array, right: Array) -> Array:
         form = form_named(self.circuit)
         template = form.template(left.shape[1], measure=False)
@@ -127,7 +145,7 @@ class StatevectorSwapTest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplerSwapTest(Sampling):
+class SamplerSwapTest(Sampling, PairCircuits):
     """The circuit run for a number of shots through a sampler, a simulator's or a machine's.
 
     One template circuit serves all pairs; each job is given the rotation angles of up to `circuits_per_job` of them.
@@ -170,31 +188,13 @@ class SamplerSwapTest(Sampling):
     circuit: FormName = "compact_swap"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        form_named(self.circuit)
-
-    def __call__(self, X: ArrayLike, Y: ArrayLike, /) -> SwapTest:
-        """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
-        return _by_circuit(X, Y, self._overlaps)
+        Sampling.__post_init__(self)
+        PairCircuits.__post_init__(self)
 
     def _overlaps(self, left: Array, right: Array) -> Array:
         form, n_features = form_named(self.circuit), left.shape[1]
         ones = self._counts(n_features, lambda: form.template(n_features), form.angles(left, right), 1)
         return form.overlap(ones[:, 0] / self.shots)
-
-
-def _by_circuit(X: ArrayLike, Y: ArrayLike, measure: Callable[[Array, Array], Array]) -> SwapTest:
-    """Let `measure` find the overlap of pairs that can be prepared; the others keep the classical values."""
-    classical = compact_swap_test(X, Y)
-    left, right = (np.atleast_2d(np.asarray(rows, dtype=np.float64)) for rows in (X, Y))
-    x_norms, y_norms = row_norms(left), row_norms(right)
-    prepared = (x_norms > 0)[:, None] & (y_norms > 0)[None, :]
-    overlap = classical.overlap.copy()
-    if prepared.any():
-        rows, columns = np.nonzero(prepared)
-        overlap[prepared] = measure(left[rows], right[columns])
-    measured = from_overlap(overlap, x_norms, y_norms)
-    return SwapTest(*(np.where(prepared, m, c) for m, c in zip(measured, classical, strict=True)))
 
 
 class StatevectorExpectations:
@@ -216,10 +216,9 @@ class StatevectorExpectations:
         """Expectation values of every row, shape (n_rows, K)."""
         weights = checked_rotations(ansatz, rotations)
         rows, values = checked_inputs(ansatz, inputs), _checked_observables(ansatz, observables)
-        probabilities = np.empty((len(rows), 2**ansatz.n_qubits))
-        for row, into in zip(rows, probabilities, strict=True):
-            into[:] = Statevector(variational_circuit(ansatz, weights=weights, inputs=row)).probabilities()
-        return probabilities @ values.T
+        circuits = (variational_circuit(ansatz, weights=weights, inputs=row) for row in rows)
+        probabilities = [Statevector(circuit).probabilities() for circuit in circuits]
+        return np.reshape(probabilities, (len(rows), 2**ansatz.n_qubits)) @ values.T
 
 
 @dataclass(frozen=True, kw_only=True)

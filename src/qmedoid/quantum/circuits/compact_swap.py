@@ -56,8 +56,7 @@ def measured(circuit: QuantumCircuit, qubits: QuantumRegister) -> QuantumCircuit
     """The circuit with a register measured into ``outcome``."""
     outcome = ClassicalRegister(len(qubits), OUTCOME)
     circuit.add_register(outcome)
-    for qubit, bit in zip(qubits, outcome, strict=True):
-        circuit.measure(qubit, bit)
+    circuit.measure(qubits, outcome)
     return circuit
 
 

@@ -49,18 +49,17 @@ class DeviceNoise:
         for error in model.to_dict()["errors"]:
             places: list[tuple[int, ...] | None] = [*map(tuple, error.get("gate_qubits", []))] or [None]
             for qubits in places:
-                if error["type"] == "roerror":
-                    self._add_readout(qubits, np.asarray(error["probabilities"], dtype=float))
-                else:
+                if error["type"] != "roerror":
                     self._errors.update({(name, qubits): error for name in error["operations"]})
-
-    def _add_readout(self, qubits: tuple[int, ...] | None, probabilities: Array) -> None:
-        if qubits is not None and len(qubits) != 1:
-            raise ParameterError(
-                f"The noise model has a readout error of the {len(qubits)} qubits {qubits} together. Blocks are "
-                "measured qubit by qubit: give one readout error per qubit."
-            )
-        self._readout[None if qubits is None else qubits[0]] = probabilities
+                elif qubits is None or len(qubits) == 1:
+                    self._readout[None if qubits is None else qubits[0]] = np.asarray(
+                        error["probabilities"], dtype=float
+                    )
+                else:
+                    raise ParameterError(
+                        f"The noise model has a readout error of the {len(qubits)} qubits {qubits} together. Blocks "
+                        "are measured qubit by qubit: give one readout error per qubit."
+                    )
 
     def channel(self, operation: Instruction, qubits: tuple[int, ...]) -> Array | None:
         """The transfer matrix of the error that comes with an operation on physical qubits, or None."""

@@ -238,7 +238,8 @@ def _places(circuit: QuantumCircuit, quality: Quality) -> Iterator[tuple[int, ..
     """Qubits of the device for each qubit of a routed circuit, so that all its gates are between coupled qubits."""
     pattern: rustworkx.PyGraph = rustworkx.PyGraph()
     pattern.add_nodes_from(range(circuit.num_qubits))
-    pattern.add_edges_from_no_data(sorted({tuple(sorted(pair)) for pair in _pairs(circuit)}))
+    qubits = [sorted(circuit.find_bit(qubit).index for qubit in one.qubits) for one in circuit.data]
+    pattern.add_edges_from_no_data(sorted({(pair[0], pair[1]) for pair in qubits if len(pair) == 2}))
     device: rustworkx.PyGraph = rustworkx.PyGraph()
     device.add_nodes_from(range(quality.target.num_qubits or 0))
     device.add_edges_from_no_data(sorted(quality.couplers))
@@ -258,12 +259,6 @@ def _errors(circuit: QuantumCircuit, place: tuple[int, ...], quality: Quality) -
             yield False, quality.couplers[min(qubits), max(qubits)]
         elif one.operation.name != "rz":
             yield False, quality.gate[qubits[0]]
-
-
-def _pairs(circuit: QuantumCircuit) -> Iterator[tuple[int, ...]]:
-    for one in circuit.data:
-        if len(one.qubits) == 2:
-            yield tuple(circuit.find_bit(qubit).index for qubit in one.qubits)
 
 
 def _side_by_side(block: QuantumCircuit, n_copies: int, name: str) -> tuple[QuantumCircuit, list[ParameterVector]]:
@@ -288,14 +283,8 @@ _SIZES = ("n_copies", "n_angles", "n_bits")
 def pack_to_bytes(pack: Pack) -> bytes:
     """A packed circuit in QPY, with everything else in its metadata."""
     circuit, out = pack.circuit.copy(), io.BytesIO()
-    circuit.metadata = {
-        "n_copies": pack.n_copies,
-        "n_angles": pack.n_angles,
-        "n_bits": pack.n_bits,
-        "order": pack.order.tolist(),
-        "qubits": pack.qubits,
-        "shrink": pack.shrink.tolist(),
-    }
+    circuit.metadata = {name: getattr(pack, name) for name in ("qubits", *_SIZES)}
+    circuit.metadata |= {"order": pack.order.tolist(), "shrink": pack.shrink.tolist()}
     qpy.dump(circuit, out)
     return out.getvalue()
 
@@ -308,7 +297,7 @@ def pack_from_bytes(content: bytes) -> Pack:
         (circuit,) = qpy.load(io.BytesIO(content))
         head, circuit.metadata = circuit.metadata, {}
         order, qubits = np.array(head["order"], dtype=np.intp), tuple(tuple(map(int, one)) for one in head["qubits"])
-        shrink, sizes = np.array(head["shrink"], dtype=np.float64), [int(head[name]) for name in _SIZES]
+        sizes = {name: int(head[name]) for name in _SIZES}
+        return Pack(circuit, order=order, qubits=qubits, shrink=np.array(head["shrink"], dtype=np.float64), **sizes)
     except Exception as error:  # whatever bytes make Qiskit raise
         raise ValueError(f"its circuit cannot be read ({type(error).__name__}: {error})") from error
-    return Pack(circuit, sizes[0], sizes[1], order, qubits, shrink, sizes[2])

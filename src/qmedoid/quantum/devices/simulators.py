@@ -144,14 +144,11 @@ def _result(pub: SamplerPub, blocks: Sequence[QubitBlock], rng: np.random.Genera
         probabilities = np.stack([block.probabilities(values) for block in alike], axis=1)
         groups.append((n_bits, np.cumsum(probabilities, axis=2)[:, :, :-1].transpose(0, 2, 1)))
         drawn += [bit for bits in zip(*(block.clbits for block in alike), strict=True) for bit in bits]
-    # For each bit of the packed registers, its place among the drawn bits; those not measured come after these.
-    places, columns = {circuit.clbits[bit]: place for place, bit in enumerate(drawn)}, list[int]()
-    for register in circuit.cregs:
-        # The last bit of a register comes first, after padding to full bytes.
-        columns += [len(drawn)] * (-len(register) % 8)
-        columns += [places.get(clbit, len(drawn)) for clbit in reversed(list(register))]
-    packed = np.empty((pub.size, pub.shots, len(columns) // 8), dtype=np.uint8)
-    bits = np.zeros((pub.shots, len(drawn) + 1), dtype=np.uint8)
+    # For each bit of a register, its place among the drawn bits; those not measured come after these.
+    places = {circuit.clbits[bit]: place for place, bit in enumerate(drawn)}
+    registers = [(one.name, [places.get(bit, len(drawn)) for bit in one]) for one in circuit.cregs]
+    found = {name: np.empty((pub.size, pub.shots, -(-len(own) // 8)), dtype=np.uint8) for name, own in registers}
+    bits = np.zeros((pub.shots, len(drawn) + 1), dtype=np.bool_)
     for row in range(pub.size):
         start = 0
         for n_bits, steps in groups:
@@ -163,12 +160,10 @@ def _result(pub: SamplerPub, blocks: Sequence[QubitBlock], rng: np.random.Genera
                 stop = start + uniform.shape[1]
                 bits[:, start:stop] = outcome >> bit & 1
                 start = stop
-        packed[row] = np.packbits(bits.take(columns, axis=1), axis=1)
-    arrays, start = {}, 0
-    for register in circuit.cregs:
-        stop = start + -(-len(register) // 8)
-        array = np.ascontiguousarray(packed[..., start:stop]).reshape(*pub.shape, pub.shots, stop - start)
-        arrays[register.name] = BitArray(array, len(register))
-        start = stop
+        for name, own in registers:
+            found[name][row] = BitArray.from_bool_array(bits.take(own, axis=1), "little").array
+    arrays = {
+        name: BitArray(found[name].reshape(*pub.shape, *found[name].shape[1:]), len(own)) for name, own in registers
+    }
     metadata = {"shots": pub.shots, "circuit_metadata": circuit.metadata}
     return SamplerPubResult(DataBin(**arrays, shape=pub.shape), metadata=metadata)

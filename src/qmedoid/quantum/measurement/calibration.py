@@ -169,12 +169,11 @@ def expected_estimates(
 def _with_errors(
     overlaps: Array, raw: Array, by_shots: Array, positions: Codes, lines: Lines | None, directions: Array | None
 ) -> Estimates:
-    if lines is None or not lines.used:
-        scatter = 0.0 if lines is None else lines.excess**2
-        return Estimates(overlaps, np.sqrt(by_shots + scatter), by_shots, raw, positions, lines)
-    scatter = lines.excess**2 if directions is None else 0.0
-    own = np.sqrt(by_shots + scatter) / np.abs(lines.slopes[positions])
-    return Estimates(overlaps, own, by_shots, raw, positions, lines, directions)
+    used = lines is not None and lines.used
+    # Where lines are inverted, what similar pairs share is no error of their own.
+    scatter = 0.0 if lines is None or (used and directions is not None) else lines.excess**2
+    slopes = np.abs(lines.slopes[positions]) if lines is not None and used else 1.0
+    return Estimates(overlaps, np.sqrt(by_shots + scatter) / slopes, by_shots, raw, positions, lines, directions)
 
 
 def _variances_of(covariances: Array, at: Array) -> Array:

@@ -129,16 +129,6 @@ class MeasurementPlan:
         """Circuits of known pairs, and of known inputs of the trained circuit."""
         return sum(job.n_circuits for job in self.all_jobs) - self.n_circuits
 
-    @property
-    def n_shots(self) -> int:
-        """Shots of all circuits together, with known ones."""
-        return sum(len(batch.angles) * batch.shots for job in self.all_jobs for batch in job.batches)
-
-    @cached_property
-    def seconds(self) -> float:
-        """About how long the device is busy, without waiting in a queue."""
-        return sum(self.device.seconds(batch) for job in self.all_jobs for batch in job.batches)
-
     @cached_property
     def expected_estimates(self) -> tuple[Estimates, ...]:
         """Overlaps and their errors as expected by shots and by the error rates that the device reports."""
@@ -181,9 +171,7 @@ class MeasurementPlan:
             return run_jobs(jobs, self.device, store, on_job=told)
 
         counts = run_some(self.jobs, 0)
-        if self.trained is not None:
-            counts += run_some(self.trained_jobs(counts), len(self.jobs))
-        return self.read_out(counts)
+        return self.read_out(counts + run_some(self.trained_jobs(counts), len(self.jobs)))
 
     def trained_jobs(self, counts: Sequence[Sequence[Counts]]) -> tuple[Job, ...]:
         """Jobs of the trained circuit, with inputs by the counts of the jobs of distances."""
@@ -258,6 +246,7 @@ class MeasurementPlan:
     def summary(self) -> CircuitPlanDict:
         """The plan in plain values, with the errors that are to be expected."""
         undecided, value_error = np.flatnonzero(self.undecided), None
+        batches = [batch for job in self.all_jobs for batch in job.batches]
         overlaps = [
             (one.overlaps - tests.overlaps) ** 2 + one.errors**2
             for one, tests in zip(self.expected_estimates, self.tests, strict=True)
@@ -277,8 +266,8 @@ class MeasurementPlan:
             "circuits_per_record": self.n_circuits / max(1, self.n_records),
             "calibration_circuits": self.n_calibration_circuits,
             "jobs": len(self.all_jobs),
-            "total_shots": self.n_shots,
-            "device_seconds": self.seconds,
+            "total_shots": sum(len(batch.angles) * batch.shots for batch in batches),
+            "device_seconds": sum(map(self.device.seconds, batches)),
             "shapes": [
                 {
                     "columns": tests.n_features,

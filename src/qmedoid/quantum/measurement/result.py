@@ -12,7 +12,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.quantum.documents import CircuitLineDict, CircuitResultDict, TrainedResultDict
-from qmedoid.quantum.measurement.calibration import Estimates, Lines
+from qmedoid.quantum.measurement.calibration import Estimates
 from qmedoid.quantum.measurement.recorder import Decided
 from qmedoid.quantum.measurement.trained import TrainedReading
 
@@ -174,7 +174,7 @@ class MeasurementResult:
             "margin_rms_error": _rms(self.margin_errors),
             "margin_rms_stated": _rms(self.errors.margins),
             "calibration": [
-                None if one.fitted is None else _described(one.fitted) | {"columns": tests.n_features}
+                _described(one, {"columns": tests.n_features})
                 for one, tests in zip(self.estimates, self.plan.tests, strict=True)
             ],
             "trained_circuit": None if self.trained is None else self._trained_summary(self.trained),
@@ -191,7 +191,7 @@ class MeasurementResult:
             "value_rms_stated": _rms(trained.errors),
             "value_score_deviation": _rms(errors / trained.errors),
             "calibration": [
-                None if one.fitted is None else _described(one.fitted) | {"observable": name}
+                _described(one, {"observable": name})
                 for name, one in zip(trained.circuit.names, trained.estimates, strict=True)
             ],
         }
@@ -277,9 +277,12 @@ def _rms(values: Array) -> float:
     return root_mean(values.ravel() ** 2)
 
 
-def _described(lines: Lines) -> CircuitLineDict:
+def _described(estimates: Estimates, of: Any) -> CircuitLineDict | None:
+    lines = estimates.fitted
+    if lines is None:
+        return None
     slope_errors, intercept_errors = (np.sqrt(lines.covariances[:, place, place]) for place in (1, 0))
-    return {
+    found: CircuitLineDict = {
         "used": lines.used,
         "by_position": lines.by_position,
         "known_pairs": lines.n_pairs,
@@ -291,3 +294,5 @@ def _described(lines: Lines) -> CircuitLineDict:
         "intercept_error": float(np.sqrt(np.mean(intercept_errors**2))),
         "excess": lines.excess,
     }
+    found |= of
+    return found

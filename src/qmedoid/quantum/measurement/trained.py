@@ -279,6 +279,5 @@ def make_stage(
         chosen[at_ends] = far[tuple(which)]
         return chosen, circuit.exact(chosen)
 
-    return TrainedStage(
-        circuit, pack, inputs, settings.shots, make_jobs([(pack, inputs, known)], settings, after=after)
-    )
+    jobs = make_jobs([(pack, inputs, known)], settings, after=after)
+    return TrainedStage(circuit, pack, inputs, settings.shots, jobs)
