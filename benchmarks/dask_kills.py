@@ -32,7 +32,7 @@ from distributed import Client, LocalCluster
 
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.large.fit import fit_in_passes
+from qmedoid.large.fit import PassFit
 from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import file_runner, file_table
 from qmedoid.large.workers import results_by
@@ -99,7 +99,7 @@ def fitting(client: Client, folder: Path, on: Callable[[], None]) -> tuple[str, 
         return (owner.fit(sampled).model_, [])
 
     asked: Any = {"test": 0.05, "sizes": (10_000, 200_000)}
-    found = fit_in_passes(owner, runner, count_rows(runner, "fraud"), settings, fit_sample, **asked)
+    found = PassFit(owner, runner, count_rows(runner, "fraud"), settings, **asked).run(fit_sample)
     made = model_bytes(found.model) + json.dumps(found.report, sort_keys=True).encode()
     return hashlib.sha256(made).hexdigest(), found.rows
 

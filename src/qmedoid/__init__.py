@@ -5,97 +5,66 @@ Public names are imported on first use, so that importing the package costs litt
 
 from typing import TYPE_CHECKING, Any
 
-from qmedoid._version import __version__
+from qmedoid._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from qmedoid import exceptions
-    from qmedoid.estimators.comparison import Comparison, compare
-    from qmedoid.estimators.evidence import EvidenceClassifier
-    from qmedoid.estimators.medoid import MedoidClassifier
-    from qmedoid.estimators.nearest import NearestMedoidClassifier
-    from qmedoid.estimators.progress import TrainingProgress
-    from qmedoid.estimators.rare import RareEventClassifier
-    from qmedoid.estimators.recalibration import Recalibration, recalibrate
-    from qmedoid.estimators.stability import StabilityReport, stability
-    from qmedoid.estimators.sum import SumClassifier
-    from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
-    from qmedoid.estimators.variational import VariationalClassifier
-    from qmedoid.explain.effect import Effect
-    from qmedoid.explain.explanation import Explanation
-    from qmedoid.geometry.medoids import medoid_index
-    from qmedoid.geometry.overlap import SwapTest, compact_swap_test
-    from qmedoid.large.arrow_scorer import ArrowScorer, arrow_scorer
-    from qmedoid.model.contract import Contract
-    from qmedoid.model.operating_point import OperatingSummary
-    from qmedoid.report.diff import ModelDiff
-    from qmedoid.saved import SavedModel, diff, load
-    from qmedoid.tables.checking import check_table
+    from qmedoid import exceptions as exceptions
+    from qmedoid.estimators.comparison import Comparison as Comparison
+    from qmedoid.estimators.comparison import compare as compare
+    from qmedoid.estimators.evidence import EvidenceClassifier as EvidenceClassifier
+    from qmedoid.estimators.medoid import MedoidClassifier as MedoidClassifier
+    from qmedoid.estimators.nearest import NearestMedoidClassifier as NearestMedoidClassifier
+    from qmedoid.estimators.progress import TrainingProgress as TrainingProgress
+    from qmedoid.estimators.rare import RareEventClassifier as RareEventClassifier
+    from qmedoid.estimators.recalibration import Recalibration as Recalibration
+    from qmedoid.estimators.recalibration import recalibrate as recalibrate
+    from qmedoid.estimators.stability import StabilityReport as StabilityReport
+    from qmedoid.estimators.stability import stability as stability
+    from qmedoid.estimators.sum import SumClassifier as SumClassifier
+    from qmedoid.estimators.transformers import CorrelationGroups as CorrelationGroups
+    from qmedoid.estimators.transformers import DeltaFeatures as DeltaFeatures
+    from qmedoid.estimators.variational import VariationalClassifier as VariationalClassifier
+    from qmedoid.explain.effect import Effect as Effect
+    from qmedoid.explain.explanation import Explanation as Explanation
+    from qmedoid.geometry.medoids import medoid_index as medoid_index
+    from qmedoid.geometry.overlap import SwapTest as SwapTest
+    from qmedoid.geometry.overlap import compact_swap_test as compact_swap_test
+    from qmedoid.large.arrow_scorer import ArrowScorer as ArrowScorer
+    from qmedoid.large.arrow_scorer import arrow_scorer as arrow_scorer
+    from qmedoid.model.contract import Contract as Contract
+    from qmedoid.model.operating_point import OperatingSummary as OperatingSummary
+    from qmedoid.report.diff import ModelDiff as ModelDiff
+    from qmedoid.saved import SavedModel as SavedModel
+    from qmedoid.saved import diff as diff
+    from qmedoid.saved import load as load
+    from qmedoid.tables.checking import check_table as check_table
 
+# Public names by the module that has them.
 _HOMES = {
-    "ArrowScorer": "qmedoid.large.arrow_scorer",
-    "Comparison": "qmedoid.estimators.comparison",
-    "Contract": "qmedoid.model.contract",
-    "CorrelationGroups": "qmedoid.estimators.transformers",
-    "DeltaFeatures": "qmedoid.estimators.transformers",
-    "Effect": "qmedoid.explain.effect",
-    "EvidenceClassifier": "qmedoid.estimators.evidence",
-    "Explanation": "qmedoid.explain.explanation",
-    "MedoidClassifier": "qmedoid.estimators.medoid",
-    "ModelDiff": "qmedoid.report.diff",
-    "NearestMedoidClassifier": "qmedoid.estimators.nearest",
-    "OperatingSummary": "qmedoid.model.operating_point",
-    "RareEventClassifier": "qmedoid.estimators.rare",
-    "Recalibration": "qmedoid.estimators.recalibration",
-    "SavedModel": "qmedoid.saved",
-    "StabilityReport": "qmedoid.estimators.stability",
-    "SumClassifier": "qmedoid.estimators.sum",
-    "SwapTest": "qmedoid.geometry.overlap",
-    "TrainingProgress": "qmedoid.estimators.progress",
-    "VariationalClassifier": "qmedoid.estimators.variational",
-    "arrow_scorer": "qmedoid.large.arrow_scorer",
-    "check_table": "qmedoid.tables.checking",
-    "compare": "qmedoid.estimators.comparison",
-    "compact_swap_test": "qmedoid.geometry.overlap",
-    "diff": "qmedoid.saved",
-    "load": "qmedoid.saved",
-    "medoid_index": "qmedoid.geometry.medoids",
-    "recalibrate": "qmedoid.estimators.recalibration",
-    "stability": "qmedoid.estimators.stability",
+    "qmedoid.estimators.comparison": "Comparison compare",
+    "qmedoid.estimators.evidence": "EvidenceClassifier",
+    "qmedoid.estimators.medoid": "MedoidClassifier",
+    "qmedoid.estimators.nearest": "NearestMedoidClassifier",
+    "qmedoid.estimators.progress": "TrainingProgress",
+    "qmedoid.estimators.rare": "RareEventClassifier",
+    "qmedoid.estimators.recalibration": "Recalibration recalibrate",
+    "qmedoid.estimators.stability": "StabilityReport stability",
+    "qmedoid.estimators.sum": "SumClassifier",
+    "qmedoid.estimators.transformers": "CorrelationGroups DeltaFeatures",
+    "qmedoid.estimators.variational": "VariationalClassifier",
+    "qmedoid.explain.effect": "Effect",
+    "qmedoid.explain.explanation": "Explanation",
+    "qmedoid.geometry.medoids": "medoid_index",
+    "qmedoid.geometry.overlap": "SwapTest compact_swap_test",
+    "qmedoid.large.arrow_scorer": "ArrowScorer arrow_scorer",
+    "qmedoid.model.contract": "Contract",
+    "qmedoid.model.operating_point": "OperatingSummary",
+    "qmedoid.report.diff": "ModelDiff",
+    "qmedoid.saved": "SavedModel diff load",
+    "qmedoid.tables.checking": "check_table",
 }
 
-__all__ = [
-    "ArrowScorer",
-    "Comparison",
-    "Contract",
-    "CorrelationGroups",
-    "DeltaFeatures",
-    "Effect",
-    "EvidenceClassifier",
-    "Explanation",
-    "MedoidClassifier",
-    "ModelDiff",
-    "NearestMedoidClassifier",
-    "OperatingSummary",
-    "RareEventClassifier",
-    "Recalibration",
-    "SavedModel",
-    "StabilityReport",
-    "SumClassifier",
-    "SwapTest",
-    "TrainingProgress",
-    "VariationalClassifier",
-    "__version__",
-    "arrow_scorer",
-    "check_table",
-    "compact_swap_test",
-    "compare",
-    "diff",
-    "exceptions",
-    "load",
-    "medoid_index",
-    "recalibrate",
-    "stability",
-]
+__all__ = sorted(["__version__", "exceptions", *" ".join(_HOMES.values()).split()])
 
 
 def __getattr__(name: str) -> Any:
@@ -103,12 +72,13 @@ def __getattr__(name: str) -> Any:
 
     if name == "exceptions":
         return import_module("qmedoid.exceptions")
-    if name not in _HOMES:
+    home = next((module for module, names in _HOMES.items() if name in names.split()), None)
+    if home is None:
         raise AttributeError(f"module 'qmedoid' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

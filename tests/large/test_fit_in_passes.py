@@ -14,7 +14,7 @@ from qmedoid import MedoidClassifier, SavedModel
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.large.fit import InPasses, fit_in_passes
+from qmedoid.large.fit import InPasses, PassFit
 from qmedoid.large.passes import count_rows
 from qmedoid.large.runner import SummaryFolder, file_runner, file_table
 from qmedoid.model.model import Model
@@ -67,7 +67,7 @@ def fitted(
 
     asked = {"test": 0.25, "sizes": (3_000, 20_000), **asked}
     table = DatasetSettings(target="class", missing=missing or {}, groups=groups, times=times)
-    return fit_in_passes(owner, runner, count_rows(runner, "class"), table, fit_sample, **asked)
+    return PassFit(owner, runner, count_rows(runner, "class"), table, **asked).run(fit_sample)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_weights_make_the_sample_stand_for_the_table(tmp_path: Path) -> None:
 
     counted = count_rows(runner, "class")
     with pytest.raises(InterruptedError):
-        fit_in_passes(owner, runner, counted, CLASS, look, sizes=(6_000, 6_000))
+        PassFit(owner, runner, counted, CLASS, sizes=(6_000, 6_000)).run(look)
     sampled, whole = seen[0], made_table(n_rows).to_pandas()
     assert sampled.weights is not None
     training = whole.iloc[sampled.rows]
@@ -216,7 +216,7 @@ def test_cells_that_the_sample_does_not_hold_are_noted(tmp_path: Path) -> None:
     owner = MedoidClassifier(method=RARE, random_state=0)
     counted = count_rows(runner, "class")
     with pytest.raises(InterruptedError):
-        fit_in_passes(owner, runner, counted, CLASS, look, sizes=(3_000, 20_000))
+        PassFit(owner, runner, counted, CLASS, sizes=(3_000, 20_000)).run(look)
     others = sorted(set(range(N_ROWS)) - set(sampled))
     shops[others[0]], a[others[1]] = "a shop of its own", None
     table = table.set_column(2, "shop", pa.array(shops)).set_column(0, "a", pa.array(a))
@@ -253,7 +253,7 @@ def test_bad_targets_and_weights_are_refused(tmp_path: Path) -> None:
     runner = file_runner(file_table(where))
     owner = MedoidClassifier(class_weight="balanced")
     with pytest.raises(ParameterError, match="Weights of classes are not for a fit in passes"):
-        fit_in_passes(owner, runner, count_rows(runner, "class"), CLASS, lambda _: None)  # type: ignore[arg-type,return-value]
+        PassFit(owner, runner, count_rows(runner, "class"), CLASS)
 
 
 @pytest.mark.parametrize("n_partitions", [1, 5])

@@ -142,14 +142,13 @@ def test_a_graph_has_the_model_once(owners):
         assert 1_000_000 < sizes[-1] < 1_600_000
 
 
-def test_score_is_computed_at_once(owners):
+def test_score_names_the_lazy_way(owners):
     frame, (classifier, _) = owners
     labels = pd.Series(fitted(len(classifier.classes_))[0]["y"].to_pylist(), index=frame.index)
     parts, y = (dd.from_pandas(data, npartitions=3, sort=False) for data in (frame, labels))
-    assert classifier.score(parts, y) == classifier.score(frame, labels)
-    assert classifier.score(parts.assign(y=y), "y") == classifier.score(frame, labels)
-    with pytest.raises(ParameterError, match="sample_weight"):
-        classifier.score(parts, y, sample_weight=labels)
+    with pytest.raises(ParameterError, match=r"\(model.predict\(X\) == y\).mean\(\).compute\(\)"):
+        classifier.score(parts, y)
+    assert (classifier.predict(parts) == y).mean().compute() == classifier.score(frame, labels)
 
 
 def test_a_missing_dask_is_named(owners, monkeypatch):

@@ -270,7 +270,7 @@ def _open_for_fit(options: FitOptions, output: Path) -> Iterator[tuple[TableSour
 @contextmanager
 def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small: bool) -> Iterator[Passes | None]:
     """What fits a table in passes; summaries of finished partitions are removed once the model is there."""
-    from qmedoid.large.fit import dataset_digest, fit_in_passes
+    from qmedoid.large.fit import PassFit, dataset_digest
     from qmedoid.large.passes import count_rows
     from qmedoid.large.runner import SummaryFolder, file_runner, file_table
     from qmedoid.large.split import DEFAULT_MEMORY, memory_bytes, needed_bytes, sizes_for, width_of
@@ -339,9 +339,8 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
                     folder.put_bytes(key, json.dumps(notes).encode() + b"\n" + model_bytes(model))
                 return model, notes
 
-            return fit_in_passes(
-                classifier, runner, counted, settings, fit_sample, **how, memory=memory, seed=options.seed
-            )
+            asked = PassFit(classifier, runner, counted, settings, **how, memory=memory, seed=options.seed)
+            return asked.run(fit_sample)
 
         yield fit
         if folder is not None:

@@ -19,7 +19,7 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.explain.effect import N_BINS, Effect
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
-from qmedoid.large.fit import fit_collection, score_collection
+from qmedoid.large.fit import fit_collection
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.methods.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.methods.part import LARGEST
@@ -394,12 +394,12 @@ class MedoidClassifier(ProbabilisticClassifier):
         return record_novelty(self.model_, list(self._encoded(X).T))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the rows that are classified rightly; of Dask collections it is computed at once.
-
-        Of a Dask collection X, `y` is a Dask series or array in the partitions of X, or the name of a column of X.
-        """
+        """Share of the rows that are classified rightly."""
         if is_collection(X):
-            return score_collection(self, X, y, sample_weight)
+            raise ParameterError(
+                "score is for tables in memory, and X is a Dask collection. The share is (model.predict(X) == "
+                "y).mean().compute()."
+            )
         predicted = self.predict(X)
         meant = check_target(y, len(predicted))
         meant = meant if self.positive is None else meant_labels(meant, self.classes_)

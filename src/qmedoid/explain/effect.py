@@ -114,11 +114,9 @@ class EffectTally:
 
     def add(self, batch: pa.RecordBatch | pa.Table, columns: list[Array]) -> None:
         """Look at a batch and its encoded columns."""
-        added = [np.zeros(0)]
-        for block in row_slices(len(batch), _BLOCK_ROWS):
-            rows = np.column_stack([column[block] for column in columns]).astype(np.float64)
-            added.append(class_contributions(self._model, rows, self._code)[:, self._place])
-        self.add_contributions(batch, np.concatenate(added))
+        rows = np.column_stack(columns).astype(np.float64)
+        parts = [class_contributions(self._model, rows[some], self._code) for some in row_slices(rows, _BLOCK_ROWS)]
+        self.add_contributions(batch, np.concatenate([part[:, self._place] for part in parts]))
 
     def add_contributions(self, batch: pa.RecordBatch | pa.Table, added: Array) -> None:
         """Look at a batch whose contributions (n,) toward the class are known."""

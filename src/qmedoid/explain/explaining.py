@@ -18,7 +18,7 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.explain.documents import ContributingRowDict, ContributionDict
 from qmedoid.explain.flips import sizes
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.contributions import GroupContribution, RowContribution
+from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
 from qmedoid.methods.part import CLOSED_FORM, refuse_overflow
 from qmedoid.model.contract import Dates, Levels
 from qmedoid.model.importance import NO_MEDOIDS
@@ -39,9 +39,9 @@ _CLOSE = 0.05
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class DecisionParts:
-    """What the decision about one record is made of.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DecisionParts(Contributions):
+    """Contributions to the decision about one record: columns, or groups, and terms add up to the margin.
 
     Attributes
     ----------
@@ -49,16 +49,10 @@ class DecisionParts:
         Codes of the class that won and of the one it is compared with: the other of two, else the next best.
     margin : float
         By how much the winner is ahead, in the units of the class scores.
-    columns, groups : ndarray of shape (M,), tuple of GroupContribution
-        Contributions of encoded columns to the margin, and the same sum by group of columns.
-    terms : mapping of str to float
-        The other terms; with the columns, or with the groups, they add up to the margin.
     start : float
         The part of the terms that is the same for every record, without the operating point.
     varying : mapping of str to float
         What is left of the terms, where it is not 0; these, start, columns and operating point add up to the margin.
-    neighbors : tuple of RowContribution
-        The neighbors that the term ``"neighbors"`` is the sum of, where the model has one.
     by_circuit : bool
     nearest, distances, angles : ndarray of shape (C,)
         Index of the nearest medoid of each class, and how far it is.
@@ -67,12 +61,8 @@ class DecisionParts:
     winner: int
     other: int
     margin: float
-    columns: Array
-    groups: tuple[GroupContribution, ...]
-    terms: Mapping[str, float]
     start: float
     varying: Mapping[str, float]
-    neighbors: tuple[RowContribution, ...]
     by_circuit: bool
     nearest: Codes
     distances: Array
@@ -127,15 +117,12 @@ def explain(model: Model, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, 
     assert found.angle is not None, "channels are wanted"
     refuse_overflow(contributions, list(terms.values()), found.distance[0], found.angle[0])
     return DecisionParts(
+        **(vars(shares) | {"terms": terms}),
         winner=winner,
         other=other,
         margin=float(scores[winner] - scores[other] + cut),
-        columns=shares.columns,
-        groups=shares.groups,
-        terms=terms,
         start=sum(constant.values()),
         varying={name: value for name, value in varying.items() if abs(value) > _ROUNDING},
-        neighbors=shares.neighbors,
         by_circuit=bool(decided.by_circuit[0]),
         nearest=found.nearest[0],
         distances=found.distance[0],
@@ -172,7 +159,6 @@ class SimilarRows:
         # Without any contribution all columns count alike.
         self._weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1.0 / len(weights))
         self._used = np.flatnonzero(self._weights).tolist()
-        self._starts = np.searchsorted(model.source, np.arange(len(model.encodings))).tolist()
         self._record = [float(column[0]) for column in encode_batch(record, model.contract, model.encodings)]
 
     def of_records(self, records: Sequence[Mapping[str, Any]]) -> Array:
@@ -218,11 +204,11 @@ class SimilarRows:
         return total
 
     def _in_column(self, place: int, columns: Sequence[Array]) -> Array:
-        encoding, first = self._model.encodings[place], self._starts[place]
+        encoding, first = self._model.encodings[place], int(np.searchsorted(self._model.source, place))
         outputs = encoding.outputs
+        value = first + (outputs.index(": days") if ": days" in outputs else 0)
         differs = np.zeros(len(columns[0]), dtype=np.bool_)
         is_ordered = self._model.contract.columns[place].kind != "boolean" and not isinstance(encoding, Levels)
-        value = first + (outputs.index(": days") if ": days" in outputs else 0)
         for column in range(first, first + len(outputs)):
             own, others = self._record[column], np.asarray(columns[column], dtype=np.float64)
             absent = outputs[column - first] == " is missing"

@@ -83,12 +83,7 @@ def merge(summaries: Iterable[Summary]) -> Summary:
 
 def in_order(tables: Sequence[pa.Table]) -> pa.Table:
     """Kept rows of several partitions in the order of the table."""
-    parts = [table for table in tables if table.num_rows] or list(tables[:1])
-    if parts and parts[0].num_rows:
-        parts.sort(key=lambda table: int(table.column(ROW)[0].as_py()))
-    together = pa.concat_tables(parts)
-    places = together.column(ROW).to_numpy()
-    return together if (np.diff(places) > 0).all() else together.take(pa.array(np.argsort(places, kind="stable")))
+    return pa.concat_tables(tables).sort_by(ROW)
 
 
 def kept_rows(batches: Sequence[pa.RecordBatch], schema: pa.Schema, places: Sequence[Codes]) -> pa.Table:

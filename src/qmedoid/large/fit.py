@@ -124,41 +124,13 @@ class InPasses(NamedTuple):
     times: list[tuple[str, float, int]]  # of each pass its name, seconds, and partitions that had to be read
 
 
-def fit_in_passes(
-    owner: Any,
-    runner: Runner,
-    counted: passes.Counted,
-    settings: DatasetSettings,
-    fit_sample: FitSample,
-    *,
-    test: float = 0.0,
-    is_requested: bool = False,
-    memory: int = DEFAULT_MEMORY,
-    seed: int = 0,
-    sizes: tuple[int, int] | None = None,
-) -> InPasses:
-    """Fit a classifier to a table in passes.
+class PassFit:
+    """A fit of a classifier to a table in passes, which `run` does.
 
-    The parameters of `owner`, a `MedoidClassifier`, say what is fitted; `fit_sample` fits it or a copy. A share `test`
-    of the rows is held out: without `is_requested`, no more than can be judged in memory. `sizes` are rows that are
-    fitted and judged at most; by default as many as the bytes of `memory` take.
+    The parameters of `owner`, a `MedoidClassifier`, say what is fitted. A share `test` of the rows is held out: without
+    `is_requested`, no more than can be judged in memory. `sizes` are rows that are fitted and judged at most, by
+    default as many as the bytes of `memory` take.
     """
-    if owner.class_weight is not None:
-        raise ParameterError(
-            "Weights of classes are not for a fit in passes, which calibrates at the frequencies of the whole table: "
-            "leave class_weight out, and move the operating point instead."
-        )
-    sizes = sizes or sizes_for(memory, width_of(runner.facts.schema))
-    held_out, calibrate = shares_for(counted.n_rows, sizes[1], test, is_requested=is_requested)
-    found = _PassFit(owner, runner, counted, settings, held_out, calibrate, sizes, seed).run(fit_sample)
-    if held_out < test:
-        share = 100 * held_out
-        found.notes.append(f"{share:.3g} % of the rows are held out: as many as can be judged in the memory of the fit")
-    return found
-
-
-class _PassFit:
-    """The state of one fit."""
 
     def __init__(
         self,
@@ -166,19 +138,28 @@ class _PassFit:
         runner: Runner,
         counted: passes.Counted,
         settings: DatasetSettings,
-        test: float,
-        calibrate: float,
-        sizes: tuple[int, int],
-        seed: int,
+        *,
+        test: float = 0.0,
+        is_requested: bool = False,
+        memory: int = DEFAULT_MEMORY,
+        seed: int = 0,
+        sizes: tuple[int, int] | None = None,
     ) -> None:
+        if owner.class_weight is not None:
+            raise ParameterError(
+                "Weights of classes are not for a fit in passes, which calibrates at the frequencies of the whole "
+                "table: leave class_weight out, and move the operating point instead."
+            )
         self.owner, self.runner, self.settings, self.counted = owner, runner, settings, counted
-        self.reading, self.target = runner.facts.reading, str(settings.target)
-        self.test, self.calibrate, self.sizes, self.seed = test, calibrate, sizes, seed
+        self.reading, self.target, self.seed = runner.facts.reading, str(settings.target), seed
+        self.sizes, self.requested = sizes or sizes_for(memory, width_of(runner.facts.schema)), test
+        self.test, self.calibrate = shares_for(counted.n_rows, self.sizes[1], test, is_requested=is_requested)
         self.rare = self._rare_texts()
         share = 1.0 - self.test - self.calibrate
         self.rates = class_rates(self.counted.counts, share, self.sizes[0], self.rare)
 
     def run(self, fit_sample: FitSample) -> InPasses:
+        """Fit a sample of the rows by `fit_sample`, which fits the owner or a copy, and the rest to all rows."""
         settings = self.settings
         raw = self._run("sample", passes.sample_rows, rates=self.rates).rows[passes.SAMPLE]
         table = in_types(raw, self.runner.facts, settings.all_roles)
@@ -339,6 +320,9 @@ class _PassFit:
             notes.append(f"{merged:,} of the classes in {self.target!r} differ from another by blanks around them only")
         if self.counted.unlabeled:
             notes.append(f"{self.counted.unlabeled:,} rows have no class in {self.target!r} and are left out")
+        if self.test < self.requested:
+            share = 100 * self.test
+            notes.append(f"{share:.3g} % of the rows are held out: as many as can be judged in the memory of the fit")
         return notes
 
 
@@ -384,7 +368,7 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
         def fit_sample(sampled: Dataset) -> tuple[Model, list[str]]:
             return fitted.fit(sampled).model_, []
 
-        found = fit_in_passes(fitted, runner, counted, settings, fit_sample, memory=limit, seed=seed)
+        found = PassFit(fitted, runner, counted, settings, memory=limit, seed=seed).run(fit_sample)
         if not hasattr(X, "columns"):
             del fitted.feature_names_in_
         fitted.model_, notes = found.model, found.notes
@@ -393,40 +377,3 @@ def fit_collection(owner: Any, X: Any, y: Any, memory: Any, refused: dict[str, A
         warn(f"{note[0].upper()}{note[1:]}.")
     parameters = owner.get_params(deep=False)
     vars(owner).update({name: value for name, value in vars(fitted).items() if name not in parameters})
-
-
-def score_collection(owner: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Share of the rows of a Dask collection that are classified rightly, counted partition by partition."""
-    from qmedoid.exceptions import require_dask
-
-    require_dask("A score of Dask collections")
-    from qmedoid.large.collections import by_rows, partitions_of, with_targets
-    from qmedoid.large.workers import results_by
-
-    if sample_weight is not None:
-        raise ParameterError("sample_weight is for tables in memory, and X is a Dask collection: leave it out.")
-    X = by_rows(X)
-    if isinstance(y, str):
-        # Taken from each partition: computed apart, the same rows may come in another order.
-        if y not in getattr(X, "columns", ()):
-            raise DataError(f"X has no column {y!r} with the classes.")
-        parts: list[tuple[Any, ...]] = [(one,) for one in partitions_of(X)]
-    else:
-        parts = with_targets(X, y)
-    tasks = [(y if isinstance(y, str) else None, place, *part) for place, part in enumerate(parts)]
-    counts = [found for _, found in results_by(threads=1)("score", _right_rows, owner, tasks)]
-    n_rows = sum(n for _, n in counts)
-    if n_rows == 0:
-        raise DataError("Input X has no rows: pass at least one.")
-    return float(sum(right for right, _ in counts) / n_rows)
-
-
-def _right_rows(owner: Any, name: str | None, place: int, x: Any, y: Any = None) -> tuple[int, int]:
-    """How many rows of a partition are classified rightly, and how many there are."""
-    from qmedoid.large.collections import check_same_rows
-
-    labels = y if name is None else x[name]
-    check_same_rows(place, x, labels)
-    if len(x) == 0:
-        return 0, 0
-    return round(owner.score(x, labels) * len(x)), len(x)

@@ -286,7 +286,10 @@ class _Tally:
             if column.kind == "category":
                 some = values.filter(pa.array(rows))
                 absent[column.name] += some.null_count
-                self._add_levels(column, encoding, some.drop_null())
+                if isinstance(encoding, Levels):
+                    _, unseen = cells.level_codes(some.drop_null(), encoding.levels)
+                    self._add(f"new:{column.name}", {"": len(unseen)})
+                    self._first(f"names:{column.name}", unseen.unique().to_pylist(), MOST_NAMES)
             else:
                 some = values[rows]
                 known = ~np.isnat(some) if column.kind == "date" else cells.is_usable(some)
@@ -297,14 +300,6 @@ class _Tally:
         """Count rows by day."""
         days, counts = np.unique(np.floor(moments[~np.isnan(moments)] / _DAY).astype(np.int64), return_counts=True)
         self._add("days", dict(zip(map(str, days.tolist()), counts.tolist(), strict=True)))
-
-    def _add_levels(self, column: Column, encoding: Encoding | None, texts: pa.Array) -> None:
-        if not isinstance(encoding, Levels):
-            return
-        _, unseen = cells.level_codes(texts, encoding.levels)
-        if len(unseen):
-            self._add(f"new:{column.name}", {"": len(unseen)})
-            self._first(f"names:{column.name}", unseen.unique().to_pylist(), MOST_NAMES)
 
     def _add(self, what: str, found: Mapping[str, int]) -> None:
         self.counts.setdefault(what, Counter()).update(found)

@@ -33,7 +33,7 @@ PATIENCE = 30.0
 _LOOK, _STALLED = 1.0, 10.0
 
 
-def results_by(client: Client | None = None, *, patience: float = PATIENCE, threads: int | None = None) -> Results:
+def results_by(client: Client | None = None, *, patience: float = PATIENCE) -> Results:
     """What runs tasks on the workers of a client, or of the one in force; else on threads of this process.
 
     Partitions of Dask collections among the arguments of a task (`Delayed`) are computed where it runs. What tasks
@@ -45,7 +45,7 @@ def results_by(client: Client | None = None, *, patience: float = PATIENCE, thre
             client = default_client()
     if client is None:
         here: dict[str, Any] = {"scheduler": "synchronous", "traverse": False}
-        return partial(on_threads, threads=thread_count(threads), ready=lambda task: dask.compute(*task, **here))
+        return partial(on_threads, threads=thread_count(None), ready=lambda task: dask.compute(*task, **here))
     if client.asynchronous:
         raise ParameterError("The client of the cluster is asynchronous. Give one made with asynchronous=False.")
 

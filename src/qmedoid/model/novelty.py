@@ -287,9 +287,9 @@ def _edges(values: Array, readings: Sequence[Reading], n_rows: int) -> Array:
 def _far(X: Array, part: Part, stands_for: Array | None) -> Far | None:
     """Distances of rows that are not medoids, to their nearest medoid."""
     others = np.setdiff1d(np.arange(len(X)), part.rows.numbers)
-    others = others[_spaced(len(others), _MOST_MEASURED, None if stands_for is None else stands_for[others])]
     if len(others) < _FEWEST_MEASURED:
         return None
+    others = others[_spaced(len(others), _MOST_MEASURED, None if stands_for is None else stands_for[others])]
     distances = nearest_distances(part, X[others])
     distance = float(np.quantile(distances, FAR))
     return Far(distance, int((distances > distance).sum()), len(others)) if LEAST <= distance <= MOST else None
@@ -299,10 +299,5 @@ def _spaced(n_rows: int, most: int, stands_for: Array | None = None) -> Codes:
     """At most `most` row numbers, evenly spaced; rows that stand for many occur as often as these would."""
     if stands_for is None:
         return np.arange(n_rows) if n_rows <= most else np.linspace(0, n_rows - 1, most).astype(np.intp)
-    n_drawn = min(n_rows, most)
-    ends = np.cumsum(stands_for)
-    return (
-        np.searchsorted(ends, ends[-1] * (np.arange(n_drawn) + 0.5) / n_drawn).astype(np.intp)
-        if n_drawn
-        else np.arange(0)
-    )
+    n_drawn, ends = min(n_rows, most), np.cumsum(stands_for)
+    return np.asarray(np.searchsorted(ends, ends[-1] * (np.arange(n_drawn) + 0.5) / n_drawn), np.intp)

@@ -344,7 +344,7 @@ def _refuse_array(spec: Values, array: npt.NDArray[Any], what: str, scope: Scope
 
 def _refuse_shape(array: npt.NDArray[Any], what: str, scope: Scope, dtype: Any, names: list[str]) -> None:
     sizes = [_size(name, scope) for name in names]
-    fits = [found if known is None else known for known, found in zip(sizes, array.shape, strict=False)] == [*array.shape]
+    fits = all(known in (None, found) for known, found in zip(sizes, array.shape, strict=False))
     if array.dtype != dtype or array.ndim != len(sizes) or not fits:
         lengths = ", ".join("any" if known is None else str(known) for known in sizes)
         raise RefusedError(f"{what} {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}")
