@@ -31,6 +31,14 @@ def names(folder):
     return sorted(file.name for file in folder.iterdir())
 
 
+def test_file_is_on_disk_before_it_gets_its_name(target, monkeypatch):
+    calls, fsync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: calls.append("fsync") or fsync(handle))
+    monkeypatch.setattr(os, "replace", lambda a, b: calls.append((Path(a).parent, Path(b).name)) or replace(a, b))
+    atomic.write_atomic(target, b"new")
+    assert calls == ["fsync", (target.parent, target.name)]
+
+
 def test_target_changes_only_at_the_end(target):
     with atomic_file(target) as out:
         out.write(b"new")

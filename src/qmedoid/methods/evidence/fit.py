@@ -319,8 +319,7 @@ def _joined(
 
 def _in_order(model: EvidencePart, order: Codes) -> EvidencePart:
     """The model for X, from one that was fitted to ``X[:, order]``."""
-    back, linear = np.argsort(order), model.linear_scaling
-    groups = []
+    back, groups = np.argsort(order), []
     for group in model.groups:
         columns = order[list(group.columns)]
         ascending = np.argsort(columns)
@@ -329,7 +328,7 @@ def _in_order(model: EvidencePart, order: Codes) -> EvidencePart:
     return replace(
         model,
         rank_scaling=model.rank_scaling.take(back),
-        linear_scaling=Scaling(linear.center[back], linear.scale[back]),
+        linear_scaling=model.linear_scaling.take(back),
         medoids=np.ascontiguousarray(model.medoids[:, back]),
         column_weights=model.column_weights[back],
         groups=tuple(groups),

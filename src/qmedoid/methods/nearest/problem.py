@@ -174,8 +174,8 @@ def fold_confusion(
 
 
 Counts = npt.NDArray[np.int64]
-Part = tuple[slice | list[int], int, Codes, Codes]
-"""Subsets of a batch that share anchor and length: which ones, the anchor's column, and `_packed` subsets."""
+Packed = tuple[Codes, Codes]
+"""Columns that subsets of equal length use, rising, and the subsets as positions among them."""
 # Folds with at least this many numbers (rows × features) are worth a separate thread.
 _LARGE_FOLD = 1_000_000
 
@@ -183,46 +183,34 @@ _LARGE_FOLD = 1_000_000
 class IncrementalObjective(RebuildObjective):
     """The same scores, by the search kernel, which must be built.
 
-    `threads` go over the folds, at most one for each; None takes as many as ``QMEDOID_THREADS`` says, else one per
-    core, as soon as two folds are large. Scores do not change. `n_rebuilt` is how often a fold was left to the
-    definition because rounding would have decided.
+    As soon as two folds are large, threads go over the folds: as many as ``QMEDOID_THREADS`` says, else one per core.
+    Scores do not change. `n_rebuilt` is how often a fold was left to the definition because rounding would have
+    decided.
     """
 
-    def __init__(
-        self,
-        folds: Sequence[Fold],
-        settings: NearestSettings,
-        *,
-        alpha: float,
-        multipliers: Array,
-        threads: int | None = None,
-    ) -> None:
+    def __init__(self, folds: Sequence[Fold], settings: NearestSettings, *, alpha: float, multipliers: Array) -> None:
         super().__init__(folds, settings, alpha=alpha, multipliers=multipliers)
-        self.threads = threads
         self.n_rebuilt = 0
-        self._n_workers = min(thread_count(threads), len(folds))
+        self._n_workers = min(thread_count(None), len(folds))
         self._states = [_FoldObjective(fold, settings, alpha, multipliers) for fold in folds]
 
     def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
-        """Scores with one subset replaced, shape (n_subsets,)."""
-        if not subsets:
-            return np.empty(0)
+        """Scores with one subset replaced, shape (n_subsets,); all subsets begin with one column and are as long."""
         for state in self._states:
             state.follow(self.configuration)
-        parts = _parts(subsets)
+        packed = _packed(subsets)
         pooled = np.zeros((len(subsets), len(self.multipliers), len(self.multipliers)), dtype=np.int64)
-        for counts, rebuilt in self._over_folds(anchor, subsets, parts):
+        for counts, rebuilt in self._over_folds(anchor, subsets, packed):
             pooled += counts
             self.n_rebuilt += rebuilt
         return macro_f1(pooled)
 
-    def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[Part]) -> list[tuple[Counts, int]]:
-        large = self.threads is not None or sum(state.size >= _LARGE_FOLD for state in self._states) > 1
-        if self._n_workers == 1 or not large:
-            return [state.confusions(anchor, subsets, parts) for state in self._states]
+    def _over_folds(self, anchor: int, subsets: Sequence[Subset], packed: Packed) -> list[tuple[Counts, int]]:
+        if self._n_workers == 1 or sum(state.size >= _LARGE_FOLD for state in self._states) < 2:
+            return [state.confusions(anchor, subsets, packed) for state in self._states]
         # An interrupt waits for all of them: the next call writes what they read.
         with ThreadPoolExecutor(self._n_workers) as pool:
-            return list(pool.map(lambda state: state.confusions(anchor, subsets, parts), self._states))
+            return list(pool.map(lambda state: state.confusions(anchor, subsets, packed), self._states))
 
 
 def macro_f1(confusions: Counts) -> Array:
@@ -237,20 +225,7 @@ def macro_f1(confusions: Counts) -> Array:
     return means
 
 
-def _parts(subsets: Sequence[Subset]) -> list[Part]:
-    """A batch as arrays; in a descent all its subsets are alike and there is one part."""
-    alike = {(subset[0], len(subset)) for subset in subsets}
-    if len(alike) == 1:
-        return [(slice(None), subsets[0][0], *_packed(subsets))]
-    parts = list[Part]()
-    for column, size in alike:
-        numbers = [i for i, subset in enumerate(subsets) if (subset[0], len(subset)) == (column, size)]
-        parts.append((numbers, column, *_packed([subsets[i] for i in numbers])))
-    return parts
-
-
-def _packed(subsets: Sequence[Subset]) -> tuple[Codes, Codes]:
-    """Columns that subsets of equal length use, rising, and the subsets as positions among them."""
+def _packed(subsets: Sequence[Subset]) -> Packed:
     members = np.array(sorted(set().union(*subsets)), dtype=np.intp)
     return members, np.searchsorted(members, np.array(subsets, dtype=np.intp))
 
@@ -294,13 +269,9 @@ class _FoldObjective:
             self.search.start([self._column(subset) for subset in configuration])
         self.held = configuration
 
-    def confusions(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[Part]) -> tuple[Counts, int]:
+    def confusions(self, anchor: int, subsets: Sequence[Subset], packed: Packed) -> tuple[Counts, int]:
         """Confusion matrix for each subset, shape (n_subsets, C, C), and how many were left to the definition."""
-        n_classes = len(self.multipliers)
-        counts = np.empty((len(subsets), n_classes, n_classes), dtype=np.int64)
-        unsure = np.empty(len(subsets), dtype=np.bool_)
-        for numbers, column, members, picks in parts:
-            counts[numbers], unsure[numbers] = self.search.evaluate(anchor, self._candidates(column, members, picks))
+        counts, unsure = self.search.evaluate(anchor, self._candidates(subsets[0][0], *packed))
         doubtful = [int(i) for i in np.flatnonzero(unsure)]
         for i in doubtful:
             counts[i] = fold_confusion(

@@ -37,7 +37,11 @@ FLOOR = 1e-12
 
 
 class Readout(ABC):
-    """Observables and the map from their expectation values to class scores."""
+    """Observables and the map from their expectation values to class scores.
+
+    Unless a read-out says otherwise, the observables measure the probabilities of the classes, and scores are their
+    logarithms: nothing is trained.
+    """
 
     kind: ClassVar[ReadoutKind]
     n_qubits: Annotated[int, Values(least=1, most=MAX_QUBITS)]
@@ -54,56 +58,34 @@ class Readout(ABC):
         """Eigenvalues of the K diagonal observables, shape (K, 2**n)."""
 
     @property
-    @abstractmethod
     def n_parameters(self) -> int:
         """Number of trainable numbers in the map to scores."""
-
-    @abstractmethod
-    def start(self, parameters: Array, shares: Array) -> Array:
-        """Parameters to train from: random ones, with biases that give the classes their shares."""
-
-    @abstractmethod
-    def scores(self, expectations: Real, parameters: Array) -> Real:
-        """Class scores, shape (n_rows, C)."""
-
-    @abstractmethod
-    def gradient(self, expectations: Real, parameters: Array, upstream: Real) -> tuple[Real, Array]:
-        """Gradient of a loss by the expectation values and by the parameters, from that by the scores."""
-
-    @abstractmethod
-    def as_dict(self, parameters: Array) -> dict[str, Any]:
-        """The map from outcomes to scores as plain values, for readers that do not have this package."""
-
-
-class _Logarithms(Readout):
-    """Scores are logarithms of probabilities that the observables measure directly."""
-
-    @property
-    def n_parameters(self) -> int:
-        """None: nothing is trained."""
         return 0
 
     def start(self, parameters: Array, shares: Array) -> Array:  # noqa: ARG002
-        """There are no biases."""
+        """Parameters to train from: random ones, with biases that give the classes their shares."""
         return parameters
 
     def scores(self, expectations: Real, parameters: Array) -> Real:  # noqa: ARG002
-        """Logarithms of the class probabilities."""
+        """Class scores, shape (n_rows, C)."""
         scores: Real = np.log(np.maximum(expectations, FLOOR))
         return scores
 
     def gradient(self, expectations: Real, parameters: Array, upstream: Real) -> tuple[Real, Array]:  # noqa: ARG002
-        """By the chain rule of the logarithm; below the floor the score is flat."""
+        """Gradient of a loss by the expectation values and by the parameters, from that by the scores.
+
+        Below the floor the logarithm is flat.
+        """
         inside = expectations > FLOOR
         return np.where(inside, upstream / np.where(inside, expectations, 1.0), 0.0), np.zeros(0)
 
     def as_dict(self, parameters: Array) -> dict[str, Any]:  # noqa: ARG002
-        """For every class the basis states whose probabilities add up to its own."""
+        """The map from outcomes to scores as plain values: for every class the basis states that make it up."""
         states = [np.flatnonzero(of_class).tolist() for of_class in self.observables]
         return {"kind": self.kind, "states": states, "floor": FLOOR}
 
 
-class ParityReadout(_Logarithms):
+class ParityReadout(Readout):
     """Class 1 is an odd number of ones."""
 
     kind: ClassVar[ReadoutKind] = "parity"
@@ -122,7 +104,7 @@ class ParityReadout(_Logarithms):
         return np.stack([1.0 - odd, odd.astype(np.float64)])
 
 
-class DirectReadout(_Logarithms):
+class DirectReadout(Readout):
     """Class c is basis state c."""
 
     kind: ClassVar[ReadoutKind] = "direct"
