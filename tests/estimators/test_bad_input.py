@@ -432,7 +432,6 @@ WRONG = {
         "cv": [1, 0, True, None, 2.5, "5"],
         "operating_point": ["f3", "auc", 0, 1, 0.0, 1.0, -0.2, True, [0.3]],
         "precision": ["float16", None, 64],
-        "checkpoint": ["", 3, b"bytes"],
         "random_state": [-1, 2**32, 1.5, "seed", np.random.default_rng(0)],
     },
     CorrelationGroups: {

@@ -1,4 +1,4 @@
-"""MedoidClassifier with callbacks and checkpoints: what they hear of, when a fit stops, and that it goes on."""
+"""MedoidClassifier with callbacks: what they hear of, and when a fit stops."""
 
 import numpy as np
 import pytest
@@ -76,20 +76,3 @@ def test_circuit_that_was_not_judged_is_not_cut_where_fusion_would_be():
         fitted = quick(refine="always", operating_point="f1").set_callbacks(listener).fit(X2, Y2)
     assert fitted.refinement_ == "always"
     assert fitted.threshold_ == 0.5
-
-
-def test_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
-    def cut(path):
-        if path[-1] == "seed 0, step 20" and len(steps(listener.paths)) > 40:
-            raise RuntimeError("the power failed")
-
-    listener = Listener(cut)
-    circuit = {"checkpoint": tmp_path / "here"}
-    with pytest.raises(RuntimeError, match="the power failed"):
-        quick(refine="always", variational=circuit).set_callbacks(listener).fit(X2, Y2)
-    assert any((tmp_path / "here").iterdir())
-    rest = Listener()
-    resumed = quick(refine="always", variational=circuit).set_callbacks(rest).fit(X2, Y2)
-    assert len(steps(rest.paths)) <= 2 * 40  # the first fold was done
-    whole = quick(refine="always").fit(X2, Y2)
-    np.testing.assert_array_equal(resumed.predict_proba(X2), whole.predict_proba(X2))

@@ -330,7 +330,6 @@ def test_parameters_that_cannot_be_used_are_refused():
     [
         ({"readout": "parity"}, "parity read-out is for 2 classes, and there are 3"),
         ({"readout": "direct", "n_qubits": 1}, "1 qubits have 2, and there are 3 classes"),
-        ({"checkpoint": __file__}, "cannot be used"),
     ],
 )
 @pytest.mark.parametrize("method", ["nearest", "evidence"])

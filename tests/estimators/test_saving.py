@@ -85,7 +85,7 @@ def test_contract_and_parameters_say_what_was_fitted(fitted):
     assert model.decision.classes == ("benign", "malignant")
     assert model.parameters["estimator"] == type(named).__name__
     parameters = json.loads(json.dumps(model.parameters, allow_nan=False))
-    assert set(parameters) - {"estimator"} == set(named.get_params(deep=False)) - {"checkpoint"}
+    assert set(parameters) - {"estimator"} == set(named.get_params(deep=False))
 
 
 def test_rows_can_be_left_out(fitted, tmp_path):

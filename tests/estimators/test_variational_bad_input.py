@@ -137,14 +137,6 @@ def test_training_that_diverges_says_what_to_do():
         quick(learning_rate=1e308).fit(X, Y)
 
 
-def test_checkpoint_path_that_is_a_file_is_refused(tmp_path):
-    file = tmp_path / "notes.txt"
-    file.write_text("kept")
-    with pytest.raises(DataError, match=r"checkpoint folder '.*notes\.txt' cannot be used: File exists\. Give another"):
-        quick(checkpoint=file).fit(X, Y)
-    assert file.read_text() == "kept"
-
-
 # --- parameters -------------------------------------------------------------------------------------------------
 
 

@@ -1,14 +1,11 @@
 """What both minimizers share: the end of a training, what it keeps, and a state that can be taken up anywhere."""
 
-import copy
-import json
 import pickle
 
 import numpy as np
 import pytest
 from toy_losses import Quadratic, Scripted
 
-from qmedoid.exceptions import DataError
 from qmedoid.optimize.minimizers import Stopping, TrainingState, clipped, minimize_adam, minimize_spsa
 
 BOTH = pytest.mark.parametrize("minimize", [minimize_adam, minimize_spsa], ids=["adam", "spsa"])
@@ -72,45 +69,6 @@ def test_patience_before_the_average_begins_keeps_the_best():
     found, path = followed(minimize_adam, Stopping(100, patience=3), objective=Scripted([*losses, 0.0]))
     assert (found[2], len(found[1])) == ("patience", 5)
     np.testing.assert_array_equal(found[0], path[best_by_running_mean(losses) - 1])
-
-
-# --- taken up again ---------------------------------------------------------------------------------------------
-
-
-def restored(kept):
-    """Through the text of JSON, as a file would hold it."""
-    return TrainingState.restore(json.loads(json.dumps(kept)))
-
-
-@BOTH
-@pytest.mark.parametrize("patience", [None, 4])
-@pytest.mark.parametrize("average", [0.3, 0.0])
-def test_training_goes_on_bit_for_bit_from_any_step(minimize, patience, average):
-    stopping = Stopping(24, patience=patience, average=2 * average)
-    states = []
-    whole = minimize(
-        Quadratic(), TrainingState(START, np.random.default_rng(5)), stopping,
-        on_step=lambda state: states.append(copy.deepcopy(state.as_dict())),
-    )  # fmt: skip
-    assert len(states) == len(whole[1])
-    assert (len(whole[1]) < 24) == (patience is not None)
-    begun = TrainingState(START, np.random.default_rng(5))
-    for kept in [begun.as_dict(), *states]:
-        np.random.default_rng(9).normal(size=3)  # another generator in between changes nothing
-        again = minimize(Quadratic(), restored(kept), stopping)
-        assert again[0].tobytes() == whole[0].tobytes()
-        assert again[1].tobytes() == whole[1].tobytes()
-        assert again[2] == whole[2]
-
-
-@pytest.mark.parametrize("name", ["moments", "average", "best_theta", "losses"])
-def test_state_that_does_not_fit_together_is_refused(name):
-    state = TrainingState(START, np.random.default_rng(5))
-    minimize_adam(Quadratic(), state, Stopping(5))
-    kept = state.as_dict()
-    kept[name] = kept[name][:-1]
-    with pytest.raises(DataError, match=f"The '{name}' of a training after 5 steps with 3 parameters must be of shape"):
-        TrainingState.restore(kept)
 
 
 @BOTH

@@ -319,8 +319,7 @@ def plain_parameters(value: Any) -> Any:
         # Folds given as row numbers tell a reader nothing, and may be as long as the table.
         return [plain_parameters(one) for one in value] if len(value) <= _LONGEST else f"{len(value)} values"
     if isinstance(value, FittedClassifier):
-        # The folder of checkpoints says where a training was kept, not how the model was made.
-        kept = {name: one for name, one in value.get_params(deep=False).items() if name != "checkpoint"}
-        return {"estimator": type(value).__name__} | {name: plain_parameters(one) for name, one in kept.items()}
+        parameters = {name: plain_parameters(one) for name, one in value.get_params(deep=False).items()}
+        return {"estimator": type(value).__name__, **parameters}
     is_shown = isinstance(value, BaseEstimator) or hasattr(value, "get_n_splits")
     return repr(value) if is_shown else type(value).__name__

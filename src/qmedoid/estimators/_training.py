@@ -1,9 +1,8 @@
-"""From parameters to trained circuits: candidates, folds, progress and checkpoints."""
+"""From parameters to trained circuits: candidates, folds and progress."""
 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,6 @@ from qmedoid.methods.variational.training import (
     select_variational,
     train_candidate,
 )
-from qmedoid.model.storage.checkpoints import CheckpointFolder
 from qmedoid.optimize.minimizers import Stopping
 
 if TYPE_CHECKING:
@@ -64,7 +62,6 @@ TRAINING_CONSTRAINTS: dict[str, allowed.Constraint] = {
     "grid": allowed.NONE | allowed.grid(_GRID),
     "cv": allowed.CV,
     "precision": allowed.choice(PRECISIONS),
-    "checkpoint": allowed.NONE | allowed.FOLDER,
     "random_state": allowed.SEED,
 }
 
@@ -181,7 +178,7 @@ def _candidate(parameters: Mapping[str, Any]) -> CircuitSettings:
     )
 
 
-def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -> Watch:
+def reporting_watch(estimator: Any, context: CallbackContext) -> Watch:
     """A watch that tells scikit-learn's callbacks of the trainings, with the loss among the metadata.
 
     A callback may ask to stop, or the time be up; the trainings then keep their best.
@@ -195,12 +192,7 @@ def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -
         begun = task.call_on_fit_task_begin(estimator=estimator)
         return bool(begun.call_on_fit_task_end(estimator=estimator, metadata=metadata)) or time_is_up()
 
-    if checkpoint is not None and estimator.random_state is None:
-        warn(
-            "A fit without a random_state draws other starts every time, so its checkpoints are written but never "
-            "taken up. Set random_state to an int."
-        )
-    return Watch(on_step, None if checkpoint is None else CheckpointFolder(Path(checkpoint)))
+    return Watch(on_step)
 
 
 def _stride(steps: int) -> int:

@@ -1,7 +1,6 @@
 """Constraints of constructor parameters; every error says what is allowed and what was given."""
 
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -101,9 +100,6 @@ GAINS = Constraint(
 PAIR = Constraint(
     "a pair (first, last) of ints with 1 <= first <= last",
     lambda value: _are(value, whole(1), whole(1)) and value[0] <= value[1],
-)
-FOLDER = Constraint(
-    "the path of a folder", lambda value: isinstance(value, str | os.PathLike) and bool(os.fspath(value))
 )
 CV = whole(2) | Constraint(
     "a splitter or an iterable of (train, validation) rows",

@@ -1,7 +1,6 @@
 """The circuit that refines the scores of a `MedoidClassifier`: how it is trained (algorithm 20)."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +33,6 @@ from qmedoid.model.refinement import (
     two_nearest,
     two_nearest_scores,
 )
-from qmedoid.model.storage.checkpoints import CheckpointFolder
 
 if TYPE_CHECKING:
     from qmedoid.estimators.medoid import MedoidClassifier
@@ -91,8 +89,6 @@ class Refiner:
                 )
             for circuit in grid_candidates(settings)[1]:
                 circuit.network(inputs.n_features(n_classes, n_own), 2 if between_two else n_classes)
-            if settings.checkpoint is not None:
-                CheckpointFolder(Path(settings.checkpoint))
         return cls(owner, context, settings, policy, inputs, residual, data, entropy)
 
     def fit(self, fit: Fit) -> Fit:
@@ -129,7 +125,7 @@ class Refiner:
         plan = TrainingPlan.of(circuit, data, part, self.entropy, out_of_fold=True)
         task = self.context.subcontext("circuit", max_subtasks=plan.n_reports)
         task.call_on_fit_task_begin(estimator=self.owner)
-        trained, params, choice = plan.run(reporting_watch(self.owner, task, self.settings.checkpoint))
+        trained, params, choice = plan.run(reporting_watch(self.owner, task))
         task.call_on_fit_task_end(estimator=self.owner)
         circuit.n_features_in_ = data.features.shape[1]
         circuit._keep(trained, params, choice, part)

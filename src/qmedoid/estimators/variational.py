@@ -86,9 +86,6 @@ class VariationalClassifier(ProbabilisticClassifier):
         For two classes, the threshold: see `MedoidClassifier`.
     precision : {"float64", "float32"}, default="float64"
         Of the simulation.
-    checkpoint : str, path or None, default=None
-        Folder in which trainings are kept step by step. A fit that was cut off and is repeated with the same data
-        and parameters goes on where it was and ends with the very same weights.
     random_state : int, RandomState or None, default=None
         Seed of starts, batches and folds.
 
@@ -149,7 +146,6 @@ class VariationalClassifier(ProbabilisticClassifier):
         cv: Any = 5,
         operating_point: float | str | Mapping[str, float] | None = None,
         precision: Precision = "float64",
-        checkpoint: Any = None,
         random_state: Any = None,
     ) -> None:
         self.n_qubits = n_qubits
@@ -176,7 +172,6 @@ class VariationalClassifier(ProbabilisticClassifier):
         self.cv = cv
         self.operating_point = operating_point
         self.precision = precision
-        self.checkpoint = checkpoint
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -235,7 +230,7 @@ class VariationalClassifier(ProbabilisticClassifier):
         plan = TrainingPlan.of(self, data, rows, entropy, out_of_fold=needed)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), rows)
+        self._keep(*plan.run(reporting_watch(self, context)), rows)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

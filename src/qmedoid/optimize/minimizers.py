@@ -1,4 +1,4 @@
-r"""Minimizers of a noisy objective that can be taken up at any step: Adam on gradients, SPSA on losses (algorithm 18).
+r"""Minimizers of a noisy objective: Adam on gradients, SPSA on losses (algorithm 18).
 
 Adam has a step size that falls along a cosine:
 
@@ -19,14 +19,14 @@ with every entry of Δ drawn from {−1, +1}, so that 1/Δ is Δ itself.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import ParameterError
 
 Batch = TypeVar("Batch")
 Ended = Literal["steps", "patience", "stopped"]
@@ -58,7 +58,7 @@ class DifferentiableObjective(Objective[Batch], Protocol[Batch]):
 
 
 class TrainingState:
-    """All that the next step depends on, the generator included: a training taken up from it ends bit for bit alike.
+    """All that the next step depends on, the generator included.
 
     Attributes
     ----------
@@ -80,32 +80,6 @@ class TrainingState:
         self.smoothed, self.best_loss, self.lowest = math.nan, math.inf, math.inf
         self.losses: list[float] = []
         self.rng = rng
-
-    def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        plain = {name: value for name, value in vars(self).items() if name != "rng"}
-        lists = {name: value.tolist() for name, value in plain.items() if isinstance(value, np.ndarray)}
-        return plain | lists | {"losses": list(self.losses), "generator": self.rng.bit_generator.state}
-
-    @classmethod
-    def restore(cls, kept: Mapping[str, Any]) -> "TrainingState":
-        """The state that `as_dict` described; what does not fit together is refused."""
-        state = cls(np.zeros(len(kept["theta"])), np.random.Generator(np.random.PCG64()))
-        state.rng.bit_generator.state = kept["generator"]
-        state.step = int(kept["step"])
-        for name, fresh in [(name, value) for name, value in vars(state).items() if name != "rng"]:
-            if not isinstance(fresh, np.ndarray | list):
-                setattr(state, name, type(fresh)(kept[name]))
-                continue
-            values = np.array(kept[name], dtype=np.float64)
-            shape = (state.step,) if name == "losses" else fresh.shape  # type: ignore[union-attr]
-            if values.shape != shape:
-                raise DataError(
-                    f"The {name!r} of a training after {state.step} steps with {len(state.theta)} parameters must be "
-                    f"of shape {shape}. Got {values.shape} instead."
-                )
-            setattr(state, name, values.tolist() if name == "losses" else values)
-        return state
 
 
 Minimum = tuple[Array, Array, Ended]
@@ -181,7 +155,7 @@ def minimize_spsa(
     ----------
     objective : Objective
     state : TrainingState
-        A training to begin or to go on with; it is advanced in place, and its generator draws.
+        The training; it is advanced in place, and its generator draws.
     stopping : Stopping
         The paper keeps the last iterate.
     gains : tuple of float

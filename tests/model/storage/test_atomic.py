@@ -14,7 +14,7 @@ import pytest
 
 from qmedoid.exceptions import DataError
 from qmedoid.model.storage import atomic
-from qmedoid.model.storage.atomic import atomic_file
+from qmedoid.model.storage.atomic import atomic_file, write_atomic
 
 PART = ".out.csv.0123456789abcdef.part"
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes")
@@ -29,6 +29,14 @@ def target(tmp_path):
 
 def names(folder):
     return sorted(file.name for file in folder.iterdir())
+
+
+def test_file_is_on_disk_before_it_gets_its_name(target, monkeypatch):
+    calls, fsync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: calls.append("fsync") or fsync(handle))
+    monkeypatch.setattr(os, "replace", lambda a, b: calls.append((Path(a).parent, Path(b))) or replace(a, b))
+    write_atomic(target, b"new")
+    assert calls == ["fsync", (target.parent, target)]
 
 
 def test_target_changes_only_at_the_end(target):

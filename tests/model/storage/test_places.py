@@ -12,18 +12,10 @@ from sample_models import all_models
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ModelError
-from qmedoid.methods.variational.training import (
-    CircuitSettings,
-    TrainingData,
-    Watch,
-    train_variational,
-)
 from qmedoid.model.storage.atomic import atomic_file, write_atomic
-from qmedoid.model.storage.checkpoints import CheckpointFolder
 from qmedoid.model.storage.forms import read
 from qmedoid.model.storage.model_file import load_model, save_model
 from qmedoid.model.storage.strict import read_arrays
-from qmedoid.optimize.minimizers import Stopping
 from qmedoid.schema import RefusedError, Values, part_bounds
 
 MODELS = all_models()
@@ -88,29 +80,6 @@ def test_file_at_the_name_of_a_temporary_file_is_never_written_to(tmp_path, monk
         replace()
     assert (target.read_text(), other.read_text()) == ("old", "secret")
     assert planted.is_symlink() if kind == "link" else planted.read_text() == "mine"
-
-
-def test_checkpoint_is_used_for_the_very_same_scores_to_correct_alone(tmp_path):
-    rng = np.random.default_rng(0)
-    codes = np.arange(40) % 2
-    features, offset = rng.normal(size=(40, 2)) + codes[:, None], rng.normal(size=(40, 2))
-    settings = CircuitSettings(n_reps=1, stopping=Stopping(steps=8))
-    steps = []
-
-    def trained(offset, keeper=None):
-        steps.clear()
-        data = TrainingData(features, codes, np.ones(2), offset)
-        watch = Watch(lambda _seed, step, *_: steps.append(step) or False, keeper)
-        return train_variational(data, settings, [[1]], watch).models[0].theta
-
-    folder = CheckpointFolder(tmp_path, every=2)
-    trained(offset, folder)
-    nudged = offset + 1e-9 * (np.arange(40) == 3)[:, None] * [0.0, 1.0]
-    for other in (-offset, nudged, None):
-        expected = trained(other)
-        np.testing.assert_array_equal(trained(other, folder), expected)
-        assert steps == list(range(1, 9))
-    np.testing.assert_array_equal(trained(offset, folder), trained(offset))
 
 
 class Numbers(NamedTuple):

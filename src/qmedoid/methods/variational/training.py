@@ -5,12 +5,11 @@ at least a fixed share of the batch, and gives each of them the weight :math:`\p
 every step, and yet the loss keeps the true prior.
 """
 
-import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -93,16 +92,6 @@ class TrainingData(NamedTuple):
         return TrainingData(self.features[rows], self.codes[rows], self.class_weights, offset)
 
 
-class Keeper(Protocol):
-    """Store of training states by name, from which an interrupted training goes on."""
-
-    def load(self, name: str) -> TrainingState | None:
-        """The last state kept under this name, or None."""
-
-    def note(self, name: str, state: TrainingState, *, finished: bool) -> None:
-        """Called after every step and at the end; decides what to write."""
-
-
 @dataclass
 class Watch:
     """Progress callback and stop signal, shared by all trainings of a fit.
@@ -111,7 +100,6 @@ class Watch:
     """
 
     on_step: Callable[[int, int, int, float], bool | None] | None = None
-    keeper: Keeper | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -167,21 +155,9 @@ def train_variational(
     weights = data.class_weights[data.codes]
     rows = Batch(inputs, data.codes, weights / weights.sum(), data.offset)
     objective = batch_objective(network, rows, data.class_weights, settings.batch_size, settings.sampling)
-    contents = hashlib.sha256()
-    if watch.keeper is not None:  # a training is only taken up on the very same data
-        for part in rows:
-            if part is not None:
-                contents.update(f"{part.dtype} {part.shape}".encode())
-                contents.update(np.ascontiguousarray(part).data)
-    names = [
-        hashlib.sha256(f"{settings} {contents.hexdigest()} {list(entropy)}".encode()).hexdigest() for entropy in seeds
-    ]
-    # Read here and not by the workers, so that a warning about a damaged file points at the caller.
-    kept = [None if watch.keeper is None else watch.keeper.load(name) for name in names]
 
     def train(number: int) -> Minimum:
-        state = kept[number] or objective.begun(list(seeds[number]))
-        return _train_one(objective, settings, state, watch, number, names[number])
+        return _train_one(objective, settings, list(seeds[number]), watch, number)
 
     with ThreadPoolExecutor(min(len(seeds), thread_count(None))) as pool:
         futures: list[Future[Minimum]] = []
@@ -227,13 +203,12 @@ def fit_angle_map(features: Array, circuit: CircuitSettings) -> AngleMap:
 
 
 def _train_one(
-    objective: "BatchObjective", settings: CircuitSettings, state: TrainingState, watch: Watch, number: int, name: str
+    objective: "BatchObjective", settings: CircuitSettings, entropy: list[int], watch: Watch, number: int
 ) -> Minimum:
     def on_step(now: TrainingState) -> bool:
-        if watch.keeper is not None:
-            watch.keeper.note(name, now, finished=now.step == settings.stopping.steps)
         return watch.progress(number, now.step, settings.stopping.steps, now.losses[-1])
 
+    state = objective.begun(entropy)
     how: dict[str, Any] = {"clip_norm": settings.clip_norm, "on_step": on_step}
     if settings.optimizer == "spsa":
         return minimize_spsa(objective, state, settings.stopping, gains=settings.spsa_gains, **how)

@@ -1,1 +1,1 @@
-"""What is kept on disk: saved models, checkpoints and atomic files (algorithms 12 and 19)."""
+"""What is kept on disk: saved models and atomic files (algorithms 12 and 19)."""
