@@ -28,7 +28,6 @@ PUBLIC = [
     "StabilityReport",
     "SumClassifier",
     "SwapTest",
-    "TrainingProgress",
     "VariationalClassifier",
     "__version__",
     "arrow_scorer",

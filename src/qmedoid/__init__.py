@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from qmedoid.estimators.evidence import EvidenceClassifier
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.nearest import NearestMedoidClassifier
-    from qmedoid.estimators.progress import TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier
     from qmedoid.estimators.recalibration import Recalibration, recalibrate
     from qmedoid.estimators.stability import StabilityReport, stability
@@ -50,7 +49,6 @@ _HOMES = {
     "StabilityReport": "qmedoid.estimators.stability",
     "SumClassifier": "qmedoid.estimators.sum",
     "SwapTest": "qmedoid.geometry.overlap",
-    "TrainingProgress": "qmedoid.estimators.progress",
     "VariationalClassifier": "qmedoid.estimators.variational",
     "arrow_scorer": "qmedoid.large.arrow_scorer",
     "check_table": "qmedoid.tables.checking",
@@ -82,7 +80,6 @@ __all__ = [
     "StabilityReport",
     "SumClassifier",
     "SwapTest",
-    "TrainingProgress",
     "VariationalClassifier",
     "__version__",
     "arrow_scorer",

@@ -87,7 +87,6 @@ def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
     """
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.parameters import check_parameters
-    from qmedoid.estimators.progress import TrainingProgress
 
     settings: dict[str, Any] = {
         "refine": word_or_number(options.refine),
@@ -104,7 +103,34 @@ def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
     check_parameters("fit", made.get_params(deep=False), made._constraints)
     # Without a terminal nobody sees the progress.
     is_seen = shown and sys.stderr is not None and sys.stderr.isatty()
-    return made.set_callbacks(TrainingProgress()) if is_seen else made
+    return made.set_callbacks(FitBar()) if is_seen else made
+
+
+class FitBar:
+    """A callback of scikit-learn that shows how far the tasks of a fit are."""
+
+    def __init__(self) -> None:
+        self._bar, self._tasks = progress_bar(), dict[Any, Any]()
+
+    def setup(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Show the bars."""
+        self._bar.start()
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Add a bar for a task of a known number of steps."""
+        if context.max_subtasks:
+            self._tasks[context] = self._bar.add_task(context.task_name, total=context.max_subtasks)
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Advance the bar of the task that a step is part of, and remove that of a task."""
+        if context.parent in self._tasks:
+            self._bar.advance(self._tasks[context.parent])
+        if context in self._tasks:
+            self._bar.remove_task(self._tasks.pop(context))
+
+    def teardown(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Remove the bars."""
+        self._bar.stop()
 
 
 def parse_point(command: str, options: PointOptions) -> Any:
