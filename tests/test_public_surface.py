@@ -13,7 +13,6 @@ PUBLIC = [
     "ArrowScorer",
     "Comparison",
     "Contract",
-    "CorrelationGroups",
     "DeltaFeatures",
     "Effect",
     "EvidenceClassifier",

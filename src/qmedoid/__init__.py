@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from qmedoid.estimators.recalibration import Recalibration, recalibrate
     from qmedoid.estimators.stability import StabilityReport, stability
     from qmedoid.estimators.sum import SumClassifier
-    from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
+    from qmedoid.estimators.transformers import DeltaFeatures
     from qmedoid.estimators.variational import VariationalClassifier
     from qmedoid.explain.effect import Effect
     from qmedoid.explain.explanation import Explanation
@@ -34,7 +34,6 @@ _HOMES = {
     "ArrowScorer": "qmedoid.large.arrow_scorer",
     "Comparison": "qmedoid.estimators.comparison",
     "Contract": "qmedoid.model.contract",
-    "CorrelationGroups": "qmedoid.estimators.transformers",
     "DeltaFeatures": "qmedoid.estimators.transformers",
     "Effect": "qmedoid.explain.effect",
     "EvidenceClassifier": "qmedoid.estimators.evidence",
@@ -65,7 +64,6 @@ __all__ = [
     "ArrowScorer",
     "Comparison",
     "Contract",
-    "CorrelationGroups",
     "DeltaFeatures",
     "Effect",
     "EvidenceClassifier",
