@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal, cast
 
 from qmedoid.cli.documents import EvaluateDict
-from qmedoid.cli.options import READING, AllRows, Budgets, CutOptions, TargetName, command, listed, option
+from qmedoid.cli.options import READING, AllRows, Budgets, CutOptions, TargetName, command, cut_of, listed, option
 from qmedoid.cli.outcome import print_classes, print_figures, report_cells
 from qmedoid.cli.output import note, print_budgets, print_json, reading_bar, show, tell_cut
 from qmedoid.cli.score import settings_of
@@ -40,7 +40,7 @@ def run(
     Counts rows that the fit has not seen. A table of labels that came later shows whether a model in use is still as
     good as it was.
     """
-    point = options.cut()
+    point = cut_of(options)
     for one in listed(budgets):  # wrong ones are refused before anything is read
         budget_of(one, 1)
     keep_pandas_away()

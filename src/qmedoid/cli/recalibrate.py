@@ -4,8 +4,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from qmedoid.cli.fitting import parse_point
-from qmedoid.cli.options import Json, ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName, command
+from qmedoid.cli.options import (
+    Json,
+    ModelPath,
+    Output,
+    PointOptions,
+    ReadingOptions,
+    Table,
+    TargetName,
+    command,
+    cut_of,
+)
 from qmedoid.cli.output import grid, print_json, reading_bar, show, tell_cut
 from qmedoid.estimators.documents import RecalibrateDict
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
@@ -41,7 +50,7 @@ def run(
     from qmedoid.estimators.recalibration import SAME, check_point, recalibrated
 
     keep_pandas_away()
-    requested = parse_point("recalibrate", point)
+    requested = cut_of(point)
     requested = SAME if requested is None else requested
     check_point(requested)
     check_target(output)

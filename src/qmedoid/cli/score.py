@@ -20,6 +20,7 @@ from qmedoid.cli.options import (
     Names,
     Text,
     command,
+    cut_of,
     flag,
     listed,
     option,
@@ -289,7 +290,7 @@ def _say_scored(
                 tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
             else:
                 tell_expected(expected[1])
-        elif options.top is None and options.cut() is not None:
+        elif options.top is None and cut_of(options) is not None:
             tell_cut(model)
     if totals.bad_rows:
         place = f"written to {bad_rows_file}" if bad_rows_file else "flagged, without results"
@@ -322,7 +323,7 @@ def _model_at_cut(
     Returns the file with the model at the cut, the cut, the estimate of the prevalence, and what held-out rows show at
     the rate of the highest scores.
     """
-    point, asked = options.cut(), options.prevalence
+    point, asked = cut_of(options), options.prevalence
     prior = None if asked in (None, "estimate") else number_of(str(asked))
     if asked not in (None, "estimate") and prior is None:
         raise ParameterError(f"--prevalence must be 'estimate' or a share (0.05, 5%). Got {asked!r} instead.")
