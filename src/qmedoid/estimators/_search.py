@@ -154,11 +154,11 @@ def multiplier_options(score_weight: Any, codes: Codes, classes: npt.NDArray[Any
 
 def search_models(
     estimator: Any, data: TrainingTable, report: FitReport, validation: tuple[Array, Codes] | None = None
-) -> tuple[list[tuple[NearestPart, Selected]], list[Codes]]:
+) -> tuple[list[tuple[NearestPart, Selected]], list[Codes], Groups, list[Any], list[Any]]:
     """Search configurations and α by the parameters of a `NearestMedoidClassifier`, in folds or on validation rows.
 
-    Returns the best models with their choices, best first, and the rows that each fold held out. Groups and the course
-    of the search are kept by the estimator.
+    Returns the best models with their choices, best first; the rows that each fold held out; groups, every
+    configuration that was scored, and the best of each size.
     """
     if data.X.shape[1] > MOST_CORRELATED:
         raise DataError(
@@ -210,8 +210,7 @@ def search_models(
             f"n_medoids={estimator.n_medoids} is more than the {counts.min()} rows of class "
             f"{data.classes.tolist()[counts.argmin()]!r} that medoids are sought among: all of them were used."
         )
-    estimator.groups_, estimator.search_trace_, estimator.search_records_ = groups, found.trace, found.records
-    return selected, [fold.rows_val for fold in folds]
+    return selected, [fold.rows_val for fold in folds], groups, found.trace, found.records
 
 
 def _training_data(

@@ -29,6 +29,7 @@ from qmedoid.tables.roles import Role
 from qmedoid.tables.targets import meant_labels
 
 
+@allowed.with_parameters
 class MedoidClassifier(ProbabilisticClassifier):
     """Classify rows of tables by an exact sum of boosted trees, nearest neighbors and distances to real rows.
 
@@ -155,46 +156,24 @@ class MedoidClassifier(ProbabilisticClassifier):
     array([0, 0])
     """
 
-    def __init__(
-        self,
-        *,
-        method: Any = "auto",
-        variational: VariationalClassifier | None = None,
-        refine: str | float = "auto",
-        residual: bool | Literal["auto"] = "auto",
-        deltas: DeltaKind | Literal["auto"] = "auto",
-        fused_delta: bool = False,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        calibration: CalibrationKind | Literal["auto"] = "auto",
-        operating_point: float | str | Mapping[str, float] | None = None,
-        positive: Any = None,
-        ignore: Sequence[str] | None = None,
-        roles: Mapping[str, Role] | None = None,
-        decimal: str | None = None,
-        date_order: str | None = None,
-        missing: Mapping[str, Sequence[Any]] | None = None,
-        max_one_hot: int = 10,
-        max_levels: int = 20_000,
-        random_state: Any = None,
-    ) -> None:
-        self.method = method
-        self.variational = variational
-        self.refine = refine
-        self.residual = residual
-        self.deltas = deltas
-        self.fused_delta = fused_delta
-        self.class_weight = class_weight
-        self.calibration = calibration
-        self.operating_point = operating_point
-        self.positive = positive
-        self.ignore = ignore
-        self.roles = roles
-        self.decimal = decimal
-        self.date_order = date_order
-        self.missing = missing
-        self.max_one_hot = max_one_hot
-        self.max_levels = max_levels
-        self.random_state = random_state
+    method: Any = "auto"
+    variational: VariationalClassifier | None = None
+    refine: str | float = "auto"
+    residual: bool | Literal["auto"] = "auto"
+    deltas: DeltaKind | Literal["auto"] = "auto"
+    fused_delta: bool = False
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    calibration: CalibrationKind | Literal["auto"] = "auto"
+    operating_point: float | str | Mapping[str, float] | None = None
+    positive: Any = None
+    ignore: Sequence[str] | None = None
+    roles: Mapping[str, Role] | None = None
+    decimal: str | None = None
+    date_order: str | None = None
+    missing: Mapping[str, Sequence[Any]] | None = None
+    max_one_hot: int = 10
+    max_levels: int = 20_000
+    random_state: Any = None
 
     _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
         # A method may be added to the registry later on.

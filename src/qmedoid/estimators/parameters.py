@@ -4,12 +4,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS
+
+T = TypeVar("T")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def with_parameters(kind: type[T]) -> type[T]:
+    """A class whose annotated fields are the parameters of its constructor, which only keeps them."""
+    return dataclass(kw_only=True, eq=False, repr=False)(kind)
 
 
 @dataclass(frozen=True)

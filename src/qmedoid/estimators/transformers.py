@@ -1,6 +1,7 @@
 """Deltas as a transformer (algorithm 13)."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,12 +14,22 @@ from qmedoid.arrays import Array
 from qmedoid.estimators.inputs import check_table
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.number_columns import read_numbers
-from qmedoid.estimators.parameters import FLAG, NONE, SEED, Constraint, check_parameters, choice, instance
+from qmedoid.estimators.parameters import (
+    FLAG,
+    NONE,
+    SEED,
+    Constraint,
+    check_parameters,
+    choice,
+    instance,
+    with_parameters,
+)
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.model.refinement import CircuitInputs
 
 
+@with_parameters
 class DeltaFeatures(TransformerMixin, BaseEstimator):
     """How much nearer each record lies to one class than to another, by distance, by angle and by fusion score.
 
@@ -52,20 +63,11 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
     (100, 2)
     """
 
-    def __init__(
-        self,
-        method: NearestMedoidClassifier | None = None,
-        *,
-        kind: DeltaKind = "pairs",
-        fused: bool = False,
-        standardize: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.method = method
-        self.kind = kind
-        self.fused = fused
-        self.standardize = standardize
-        self.random_state = random_state
+    method: NearestMedoidClassifier | None = field(default=None, kw_only=False)
+    kind: DeltaKind = "pairs"
+    fused: bool = False
+    standardize: bool = True
+    random_state: Any = None
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "method": NONE | instance(NearestMedoidClassifier),

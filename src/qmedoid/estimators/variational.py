@@ -13,7 +13,7 @@ from qmedoid.estimators._fitted import ProbabilisticClassifier
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.estimators.folds import TrainingTable, ordered_table
 from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread, refuse_factors
-from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
+from qmedoid.estimators.parameters import OPERATING_POINT, Constraint, with_parameters
 from qmedoid.exceptions import warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.methods.part import Calibration, OutOfFold
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
 
+@with_parameters
 class VariationalClassifier(ProbabilisticClassifier):
     """A small trained quantum circuit that classifies a few features, such as deltas.
 
@@ -119,60 +120,31 @@ class VariationalClassifier(ProbabilisticClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_qubits: int | None = None,
-        n_reps: int = 3,
-        reupload: bool = True,
-        readout: ReadoutKind = "strings",
-        input_scales: Any = "learned",
-        clip: float | None = None,
-        span: float = SPAN,
-        final_rz: bool = False,
-        optimizer: Optimizer = "adam",
-        n_steps: int = 400,
-        batch_size: int | None = None,
-        sampling: Sampling = "importance",
-        learning_rate: float = 0.05,
-        spsa_gains: tuple[float, float, float, float] = GAINS,
-        clip_norm: float | None = None,
-        patience: int | None = None,
-        tolerance: float = 0.0,
-        average: float = 0.3,
-        class_weight: str | Mapping[Any, float] | None = None,
-        n_seeds: int = 3,
-        grid: Mapping[str, Sequence[Any]] | None = None,
-        cv: Any = 5,
-        operating_point: float | str | Mapping[str, float] | None = None,
-        precision: Precision = "float64",
-        random_state: Any = None,
-    ) -> None:
-        self.n_qubits = n_qubits
-        self.n_reps = n_reps
-        self.reupload = reupload
-        self.readout = readout
-        self.input_scales = input_scales
-        self.clip = clip
-        self.span = span
-        self.final_rz = final_rz
-        self.optimizer = optimizer
-        self.n_steps = n_steps
-        self.batch_size = batch_size
-        self.sampling = sampling
-        self.learning_rate = learning_rate
-        self.spsa_gains = spsa_gains
-        self.clip_norm = clip_norm
-        self.patience = patience
-        self.tolerance = tolerance
-        self.average = average
-        self.class_weight = class_weight
-        self.n_seeds = n_seeds
-        self.grid = grid
-        self.cv = cv
-        self.operating_point = operating_point
-        self.precision = precision
-        self.random_state = random_state
+    n_qubits: int | None = None
+    n_reps: int = 3
+    reupload: bool = True
+    readout: ReadoutKind = "strings"
+    input_scales: Any = "learned"
+    clip: float | None = None
+    span: float = SPAN
+    final_rz: bool = False
+    optimizer: Optimizer = "adam"
+    n_steps: int = 400
+    batch_size: int | None = None
+    sampling: Sampling = "importance"
+    learning_rate: float = 0.05
+    spsa_gains: tuple[float, float, float, float] = GAINS
+    clip_norm: float | None = None
+    patience: int | None = None
+    tolerance: float = 0.0
+    average: float = 0.3
+    class_weight: str | Mapping[Any, float] | None = None
+    n_seeds: int = 3
+    grid: Mapping[str, Sequence[Any]] | None = None
+    cv: Any = 5
+    operating_point: float | str | Mapping[str, float] | None = None
+    precision: Precision = "float64"
+    random_state: Any = None
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **TRAINING_CONSTRAINTS,
