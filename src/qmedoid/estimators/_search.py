@@ -11,20 +11,16 @@ from sklearn.utils import check_random_state
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.inputs import check_size, column_label, given_weights
-from qmedoid.estimators.parameters import CV, FLAG, NONE, PAIR, SEED, SHARE, Constraint, choice, class_weights, whole
 from qmedoid.estimators.recipes import FitReport
 from qmedoid.exceptions import ConstantColumnWarning, DataError, InterruptedWarning, warn
 from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
 from qmedoid.geometry.groups import (
-    FEATURE_KINDS,
     Groups,
     build_groups,
     constant_columns,
     correlation_matrix,
     correlation_ratio,
 )
-from qmedoid.geometry.overlap import ANGLE_KINDS
-from qmedoid.geometry.scaling import SCALING_KINDS
 from qmedoid.kernels.backend import compiled
 from qmedoid.methods.nearest.fit import Selected, select_models
 from qmedoid.methods.nearest.part import NearestPart
@@ -42,32 +38,9 @@ AUTO_EXPONENTS = (0.0, 0.25, 0.5)
 SCORE_WEIGHTS = ("auto", "balanced", "printed")
 DEFAULT_GROUP_SIZE = 8
 AnchorOrder = Literal["association", "codes", "columns"]
-ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
 DEFAULT_SIZES = (2, 5)
 MOST_CORRELATED = 5_000
 """Columns at most: their correlations, and copies of them, take a gigabyte."""
-SEARCH_CONSTRAINTS: Mapping[str, Constraint] = {
-    "kind": choice(FEATURE_KINDS),
-    "input_scaling": choice(SCALING_KINDS),
-    "group_size": NONE | whole(1),
-    "n_anchors": NONE | whole(1),
-    "anchor_order": choice(ANCHOR_ORDERS),
-    "subset_sizes": NONE | PAIR,
-    "max_passes": whole(0),
-    "candidate_budget": NONE | whole(1),
-    "use_angular": FLAG,
-    "angle": choice(ANGLE_KINDS),
-    "alpha": NONE | SHARE,
-    "search_alpha": SHARE,
-    "score_weight": class_weights(SCORE_WEIGHTS),
-    "n_medoids": whole(1),
-    "max_medoid_rows": whole(1),
-    "n_models": whole(1),
-    "cv": CV,
-    "refit": FLAG,
-    "random_state": SEED,
-}
-"""Of the parameters of a `NearestMedoidClassifier`."""
 PRINTED: Mapping[str, Any] = {
     "kind": "weighted",
     "input_scaling": "none",

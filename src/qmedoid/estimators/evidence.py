@@ -1,12 +1,11 @@
 """The evidence method as an estimator: signed weights on distances to medoids, group of columns by group of columns."""
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from qmedoid.estimators.folds import TrainingTable
-from qmedoid.estimators.parameters import AUTO, Constraint, whole, with_parameters
+from qmedoid.estimators.parameters import AUTO, whole, with_parameters
 from qmedoid.estimators.recipes import MethodClassifier, Progress, is_time_for
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -73,20 +72,11 @@ class EvidenceClassifier(MethodClassifier):
     carries_factors = True
     least_rows = 0
 
-    n_medoids: int | Literal["auto"] = "auto"
-    n_neighbors: int | Literal["auto"] = "auto"
-    n_pairs: int = 16
-    n_triples: int = 10
-    n_terms: int | Literal["auto"] = "auto"
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **MethodClassifier._constraints,
-        "n_medoids": whole(1) | AUTO,
-        "n_neighbors": whole(0) | AUTO,
-        "n_pairs": whole(0),
-        "n_triples": whole(0),
-        "n_terms": whole(1) | AUTO,
-    }
+    n_medoids: Annotated[int | Literal["auto"], whole(1) | AUTO] = "auto"
+    n_neighbors: Annotated[int | Literal["auto"], whole(0) | AUTO] = "auto"
+    n_pairs: Annotated[int, whole(0)] = 16
+    n_triples: Annotated[int, whole(0)] = 10
+    n_terms: Annotated[int | Literal["auto"], whole(1) | AUTO] = "auto"
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the fit; a study of further settings overrides this."""

@@ -1,7 +1,7 @@
 """The nearest-medoid method: distance and angle over searched column groups (algorithms 7, 8, 10, 12)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import FittedClassifier
-from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
+from qmedoid.estimators._search import PRINTED, SCORE_WEIGHTS, AnchorOrder, search_models
 from qmedoid.estimators.folds import TrainingTable, ordered_table, validation_order
 from qmedoid.estimators.inputs import (
     check_target,
@@ -132,25 +132,23 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
 
     kind: FeatureKind = "signed"
     input_scaling: ScalingKind = "standard"
-    group_size: int | None = None
-    n_anchors: int | None = 64
-    subset_sizes: tuple[int, int] | None = None
-    max_passes: int = 2
-    candidate_budget: int | None = None
+    group_size: Annotated[int | None, allowed.NONE | allowed.whole(1)] = None
+    n_anchors: Annotated[int | None, allowed.NONE | allowed.whole(1)] = 64
+    subset_sizes: Annotated[tuple[int, int] | None, allowed.NONE | allowed.PAIR] = None
+    max_passes: Annotated[int, allowed.whole(0)] = 2
+    candidate_budget: Annotated[int | None, allowed.NONE | allowed.whole(1)] = None
     use_angular: bool = True
     angle: AngleKind = "true"
-    alpha: float | None = None
-    search_alpha: float = 0.75
-    score_weight: str | Mapping[Any, float] | None = "auto"
+    alpha: Annotated[float | None, allowed.NONE | allowed.SHARE] = None
+    search_alpha: Annotated[float, allowed.SHARE] = 0.75
+    score_weight: Annotated[str | Mapping[Any, float] | None, allowed.class_weights(SCORE_WEIGHTS)] = "auto"
     anchor_order: AnchorOrder = "association"
-    n_medoids: int = 1
-    max_medoid_rows: int = 1000
-    n_models: int = 2
-    cv: Any = 5
+    n_medoids: Annotated[int, allowed.whole(1)] = 1
+    max_medoid_rows: Annotated[int, allowed.whole(1)] = 1000
+    n_models: Annotated[int, allowed.whole(1)] = 2
+    cv: Annotated[Any, allowed.CV] = 5
     refit: bool = True
-    random_state: Any = None
-
-    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = SEARCH_CONSTRAINTS
+    random_state: Annotated[Any, allowed.SEED] = None
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:

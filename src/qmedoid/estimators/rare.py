@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from qmedoid.estimators.folds import TrainingTable
-from qmedoid.estimators.parameters import FLAG, Constraint, whole, with_parameters
+from qmedoid.estimators.parameters import whole, with_parameters
 from qmedoid.estimators.recipes import MethodClassifier, Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
@@ -78,19 +78,10 @@ class RareEventClassifier(MethodClassifier):
     circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
 
     comparisons: bool = True
-    n_rare: int = 2000
-    n_common: int = 3000
-    n_hard: int = 1000
-    n_folds: int = 3
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **MethodClassifier._constraints,
-        "comparisons": FLAG,
-        "n_rare": whole(2),
-        "n_common": whole(2),
-        "n_hard": whole(0),
-        "n_folds": whole(2),
-    }
+    n_rare: Annotated[int, whole(2)] = 2000
+    n_common: Annotated[int, whole(2)] = 3000
+    n_hard: Annotated[int, whole(0)] = 1000
+    n_folds: Annotated[int, whole(2)] = 3
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

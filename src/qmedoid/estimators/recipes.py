@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -261,21 +261,12 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
     parts to rows in `_fit_rows`.
     """
 
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
-    calibration: CalibrationKind | Literal["auto"] = "auto"
-    operating_point: float | str | Mapping[str, float] | None = None
-    cv: Any = None
+    class_weight: Annotated[Mapping[Any, float] | Literal["balanced"] | None, allowed.CLASS_WEIGHT] = None
+    calibration: Annotated[CalibrationKind | Literal["auto"], allowed.choice(("auto", *CALIBRATION_KINDS))] = "auto"
+    operating_point: Annotated[float | str | Mapping[str, float] | None, allowed.OPERATING_POINT] = None
+    cv: Annotated[Any, allowed.NONE | allowed.CV] = None
     refit: bool = True
-    random_state: Any = None
-
-    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
-        "class_weight": allowed.class_weights(("balanced",)),
-        "calibration": allowed.choice(("auto", *CALIBRATION_KINDS)),
-        "operating_point": allowed.OPERATING_POINT,
-        "cv": allowed.NONE | allowed.CV,
-        "refit": allowed.FLAG,
-        "random_state": allowed.SEED,
-    }
+    random_state: Annotated[Any, allowed.SEED] = None
 
     @with_callbacks
     @one_blas_thread

@@ -1,16 +1,14 @@
 """The sum as an estimator: evidence and trees of comparisons, weighted by the likelihood of out-of-fold rows."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.folds import TrainingTable
-from qmedoid.estimators.parameters import FLAG, Constraint, with_parameters
+from qmedoid.estimators.parameters import with_parameters
 from qmedoid.estimators.recipes import Progress, is_time_for, part_in_time
 from qmedoid.geometry.groups import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
@@ -84,8 +82,6 @@ class SumClassifier(EvidenceClassifier):
     least_rows = 300  # with fewer, trees have little to learn from
 
     comparisons: bool = True
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {**EvidenceClassifier._constraints, "comparisons": FLAG}
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the evidence."""

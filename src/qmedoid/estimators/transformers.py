@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,25 +11,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array
+from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators.inputs import check_table
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.number_columns import read_numbers
-from qmedoid.estimators.parameters import (
-    FLAG,
-    NONE,
-    SEED,
-    Constraint,
-    check_parameters,
-    choice,
-    instance,
-    with_parameters,
-)
-from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
+from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.model.refinement import CircuitInputs
 
 
-@with_parameters
+@allowed.with_parameters
 class DeltaFeatures(TransformerMixin, BaseEstimator):
     """How much nearer each record lies to one class than to another, by distance, by angle and by fusion score.
 
@@ -63,19 +54,14 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
     (100, 2)
     """
 
-    method: NearestMedoidClassifier | None = field(default=None, kw_only=False)
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]]
+    method: Annotated[NearestMedoidClassifier | None, allowed.NONE | allowed.instance(NearestMedoidClassifier)] = field(
+        default=None, kw_only=False
+    )
     kind: DeltaKind = "pairs"
     fused: bool = False
     standardize: bool = True
-    random_state: Any = None
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "method": NONE | instance(NearestMedoidClassifier),
-        "kind": choice(DELTA_KINDS),
-        "fused": FLAG,
-        "standardize": FLAG,
-        "random_state": SEED,
-    }
+    random_state: Annotated[Any, allowed.SEED] = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -92,7 +78,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the method classifier, and the mean and deviation of its deltas."""
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        allowed.check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         check_table(self, X, reset=True, ensure_min_samples=2, allow_nan=True)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")

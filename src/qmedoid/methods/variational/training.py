@@ -28,7 +28,6 @@ from qmedoid.metrics.thresholds import all_cuts, metric_at
 from qmedoid.optimize.minimizers import GAINS, Minimum, Stopping, TrainingState, minimize_adam, minimize_spsa
 
 Optimizer = Literal["adam", "spsa"]
-OPTIMIZERS: tuple[Optimizer, ...] = ("adam", "spsa")
 MAX_DEFAULT_QUBITS = 4
 """Qubits where none are asked for: one per feature, up to this many."""
 CLIP_RANGE = (3.0, 10.0)
@@ -38,7 +37,6 @@ first."""
 
 Split = tuple[Codes, Codes]
 Sampling = Literal["importance", "uniform"]
-SAMPLINGS: tuple[Sampling, ...] = ("importance", "uniform")
 
 # A class gets at least 1/(3C) of a batch, if it has as many rows.
 _SHARE = 3
