@@ -217,17 +217,12 @@ def _parts(tasks: "Sequence[ScoreTask]", where: str | None) -> "Iterator[PartRes
 
     n_given, found = 0, dict[int, Any]()
     with connected(where) as client:
-        for number, part in results_by(client)("score", _score_on_worker, None, [(task,) for task in tasks]):
+        results = results_by(client)("score", lambda _, task: score_part(task), None, [(task,) for task in tasks])
+        for number, part in results:
             found[number] = part
             while n_given in found:
                 yield found.pop(n_given)
                 n_given += 1
-
-
-def _score_on_worker(_: None, task: "ScoreTask") -> "PartResult":
-    from qmedoid.large.score_files import score_part
-
-    return score_part(task)
 
 
 def _say_scored(
