@@ -14,14 +14,12 @@ if TYPE_CHECKING:
     from qmedoid.estimators.evidence import EvidenceClassifier as EvidenceClassifier
     from qmedoid.estimators.medoid import MedoidClassifier as MedoidClassifier
     from qmedoid.estimators.nearest import NearestMedoidClassifier as NearestMedoidClassifier
-    from qmedoid.estimators.progress import TrainingProgress as TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier as RareEventClassifier
     from qmedoid.estimators.recalibration import Recalibration as Recalibration
     from qmedoid.estimators.recalibration import recalibrate as recalibrate
     from qmedoid.estimators.stability import StabilityReport as StabilityReport
     from qmedoid.estimators.stability import stability as stability
     from qmedoid.estimators.sum import SumClassifier as SumClassifier
-    from qmedoid.estimators.transformers import CorrelationGroups as CorrelationGroups
     from qmedoid.estimators.transformers import DeltaFeatures as DeltaFeatures
     from qmedoid.estimators.variational import VariationalClassifier as VariationalClassifier
     from qmedoid.explain.effect import Effect as Effect
@@ -45,12 +43,11 @@ _HOMES = {
     "qmedoid.estimators.evidence": "EvidenceClassifier",
     "qmedoid.estimators.medoid": "MedoidClassifier",
     "qmedoid.estimators.nearest": "NearestMedoidClassifier",
-    "qmedoid.estimators.progress": "TrainingProgress",
     "qmedoid.estimators.rare": "RareEventClassifier",
     "qmedoid.estimators.recalibration": "Recalibration recalibrate",
     "qmedoid.estimators.stability": "StabilityReport stability",
     "qmedoid.estimators.sum": "SumClassifier",
-    "qmedoid.estimators.transformers": "CorrelationGroups DeltaFeatures",
+    "qmedoid.estimators.transformers": "DeltaFeatures",
     "qmedoid.estimators.variational": "VariationalClassifier",
     "qmedoid.explain.effect": "Effect",
     "qmedoid.explain.explanation": "Explanation",

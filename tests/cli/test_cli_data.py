@@ -1,4 +1,4 @@
-"""The data sets that the package knows, and `qmedoid data`: list, where, fetch, and what happens without a network."""
+"""The data sets that the package knows, and `qmedoid data`: list, fetch, and what happens without a network."""
 
 import pandas  # noqa: F401 (before a command keeps it away from Arrow for the rest of this process)
 import pyarrow.csv
@@ -36,14 +36,6 @@ def test_fetch_writes_into_the_current_folder_and_needs_an_ending(cli, monkeypat
     assert said == "178 rows written to wine.csv; the classes are in the column 'target'.\n"
     assert ".parquet" in call(cli, "fetch", "wine", "-o", tmp_path / "wine.xlsx", code=2).err
     assert [path.name for path in tmp_path.iterdir()] == ["wine.csv"]
-
-
-@pytest.mark.usefixtures("offline")
-def test_where_tells_how_to_get_what_has_no_file(cli):
-    said = call(cli, "where", "wine", code=3).err
-    assert "qmedoid data fetch wine" in said
-    assert "download" not in said
-    assert "after a download; or set QMEDOID_DATA" in call(cli, "where", "creditcard", "--json", code=3).json["error"]
 
 
 @pytest.mark.usefixtures("offline")

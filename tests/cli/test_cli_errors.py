@@ -29,7 +29,7 @@ def wrong_calls(two, folder):
         "refine": (*fit, model, "--refine", "sometimes"),
         "operating point": (*fit, model, "--operating-point", "best"),
         "seed": (*fit, model, "--seed", "-3"),
-        "data set": ("data", "where", "nothing"),
+        "data set": ("data", "fetch", "nothing"),
     }
 
 

@@ -8,7 +8,9 @@ import pytest
 from small_tables import csv_bytes, replaced, small_table, write
 
 import qmedoid
+from qmedoid import VariationalClassifier
 from qmedoid.cli.fit import default_output
+from qmedoid.cli.fitting import FitBar
 from qmedoid.model.storage.model_file import load_model
 
 OF_THE_CALL = ("novelty", "operating", "bad_rows", "source", "notes")
@@ -207,3 +209,24 @@ def test_what_comes_next_names_the_files_and_runs(cli, two, tmp_path, monkeypatc
     for _, *arguments in commands:
         cli.ok(*arguments)
     assert (tmp_path / f"{model}-scores.csv").is_file()
+
+
+def test_bar_counts_the_steps_of_a_task_and_is_gone_at_the_end():
+    class Sees:
+        def setup(self, estimator, context): ...
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, metadata=None):  # noqa: ARG002
+            if metadata and metadata["step"] == 6:
+                seen.append([(task.description, task.completed, task.total) for task in bar._bar.tasks])
+
+    bar, seen = FitBar(), []
+    X, y = np.arange(40.0)[:, None] % 7, np.arange(40) % 2
+    circuit = VariationalClassifier(n_steps=10, n_seeds=1, random_state=0)
+    circuit.set_callbacks(bar, Sees()).fit(X, y)
+    assert seen == [[("fit", 6, 10)]]
+    assert bar._bar.tasks == []
+    assert not bar._bar.live.is_started

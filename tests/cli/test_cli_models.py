@@ -152,7 +152,7 @@ def test_text_tells_figures_before_and_after(cli, two, labeled, tmp_path):
     [
         (("--alert-rate", 0.1, "--cost", 3), 2, "--alert-rate and --cost both say where to cut"),
         (("--operating-point", "best"), 2, "'operating_point' parameter of recalibrate must be 'same', None"),
-        (("--alert-rate", 1), 2, "'alert_rate' parameter of recalibrate must be"),
+        (("--alert-rate", 1), 2, "--alert-rate must be a number above 0 and below 1. Got 1 instead"),
         (("--target", "color"), 3, "No row has a class of the model ('no', 'yes'): 0 are missing, 120 are others"),
     ],
 )

@@ -81,5 +81,5 @@ def test_a_stop_says_what_is_there_and_the_next_command_forgets_it(cli, two, tmp
     kept = f"{tmp_path / 'm'} was written before" if n_fits else "nothing was written"
     assert (outcome.code, outcome.json["error"]) == (130, f"Interrupted: {kept}.")
     assert (tmp_path / "m").exists() == bool(n_fits)
-    monkeypatch.setattr("qmedoid.cli.data.locate", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-    assert cli("data", "where", "heart").err == "error: Interrupted: nothing was written.\n"
+    monkeypatch.setattr("qmedoid.cli.data.status", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert cli("data", "list").err == "error: Interrupted: nothing was written.\n"

@@ -46,7 +46,6 @@ def printed(cli, two, three, tmp_path_factory):
         "diff": ["diff", two.model, folder / "new", two.file],
         "stability": ["stability", two.file, "--target", "y", "--bootstraps", 2, "--medoids", 4],
         "data list": ["data", "list"],
-        "data where": ["data", "where", "heart"],
         "data fetch": ["data", "fetch", "wine", "-o", folder / "wine.csv"],
         "export": ["export", two.model, "--format", "sql", "-o", folder / "model.sql"],
         "schema": ["schema"],

@@ -7,16 +7,18 @@ import threading
 
 import pytest
 
+from qmedoid.datasets import entry
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks of POSIX")
 
 
 @pytest.fixture
-def during(cli, monkeypatch):
+def during(cli, monkeypatch, tmp_path):
     """What a command left during which a function was called."""
 
     def run(call):
-        monkeypatch.setattr("qmedoid.cli.data.locate", lambda _: call())
-        return cli("data", "where", "heart")
+        monkeypatch.setattr("qmedoid.cli.data.entry", lambda name: (call(), entry(name))[1])
+        return cli("data", "fetch", "wine", "-o", tmp_path / "wine.csv")
 
     return run
 

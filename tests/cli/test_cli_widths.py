@@ -37,6 +37,15 @@ def test_tables_break_no_word_and_fit_where_the_words_do(table, width):
         found.remove(word)
 
 
+def test_table_wider_than_the_terminal_is_as_wide_as_its_longest_words():
+    console = Console(file=io.StringIO(), width=20, markup=False, highlight=False, emoji=False)
+    console.print(grid(("a", "b"), [("one longest", "0.5 (0.25 to 0.75)"), ("two", "123456.789")]), crop=False)
+    lines = console.file.getvalue().splitlines()
+    assert {len(line) for line in lines} == {len("│ longest │ 123456.789 │")}
+    assert any("longest" in line for line in lines)
+    assert any("123456.789" in line for line in lines)
+
+
 def test_commands_print_what_the_terminal_holds(cli, two, three, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal: elsewhere a sentence is one line, for programs

@@ -7,7 +7,7 @@ import sys
 CODE = """
 import hashlib
 import numpy as np
-from qmedoid import CorrelationGroups, NearestMedoidClassifier, MedoidClassifier
+from qmedoid import NearestMedoidClassifier, MedoidClassifier
 rng = np.random.default_rng(0)
 y = rng.integers(2, size=20_000)
 X = np.cumsum(rng.normal(size=(20_000, 30)), axis=1) + 0.8 * y[:, None] + 5.0
@@ -18,7 +18,7 @@ nearest = model.model_.parts[0]
 digest = hashlib.sha256()
 for array in (
     model.medoids_, nearest.medoids, nearest.feature_scaling.center, nearest.feature_scaling.scale,
-    model.groups_.correlation, model.decision_function(X), CorrelationGroups().fit(X, y).transform(X),
+    model.groups_.correlation, model.decision_function(X),
     evidence.medoid_rows, evidence.terms.weights, trees.values, trees.near_values, default.decision_function(X),
 ):
     digest.update(np.ascontiguousarray(array).tobytes())

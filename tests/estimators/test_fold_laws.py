@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qmedoid import EvidenceClassifier, MedoidClassifier
-from qmedoid.estimators.folds import splits_of_part
+from qmedoid.estimators.folds import splits_of_part, stratified_splits
 from qmedoid.exceptions import QMedoidWarning
 
 
@@ -20,6 +20,19 @@ def test_splits_of_a_part_are_the_splits_of_the_table_without_the_other_rows():
             meant = np.arange(40)[part]
             np.testing.assert_array_equal(rows[own_part], meant[np.isin(meant, rows)])
     assert splits_of_part(5, rows, 40) == 5
+
+
+def test_class_of_one_group_is_never_held_out_and_folds_are_as_many_as_groups():
+    codes = np.repeat([0, 1, 2], [20, 6, 6])
+    # The rows of class 1 are copies of one, and those of class 2 of two.
+    groups = np.concatenate([np.arange(20), np.full(6, 20), np.repeat([21, 22], 3)])
+    rng, X = np.random.default_rng(0), np.zeros((32, 1))
+    with pytest.warns(QMedoidWarning, match="cv=5 folds need 5 rows of every class, and class 2 has 2: 2 were used"):
+        splits = stratified_splits(5, X, codes, np.arange(3), rng, groups)
+    assert len(splits) == 2
+    for train, held_out in splits:
+        assert set(np.flatnonzero(codes == 1)) <= set(train)
+        assert set(codes[held_out]) == {0, 2}
 
 
 @pytest.mark.parametrize("shared", [0, 1, 7])

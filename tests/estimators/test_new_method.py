@@ -9,6 +9,7 @@ from sklearn.datasets import load_wine
 
 import qmedoid
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators.parameters import with_parameters
 from qmedoid.estimators.recipes import RECIPES, MethodClassifier
 from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.part import FittedParts, KeptRows, Part, Scored, measured_distances
@@ -52,13 +53,10 @@ class ToyPart(Part):
         return (X - self.medoids[others]) ** 2 - (X - self.medoids[winners]) ** 2
 
 
+@with_parameters
 class ToyClassifier(MethodClassifier):
     method_name = "toy"
-    _constraints = MethodClassifier._constraints
-
-    def __init__(self, *, calibration="auto", operating_point=None, cv=3, refit=True, random_state=None):
-        self.calibration, self.operating_point, self.cv = calibration, operating_point, cv
-        self.refit, self.random_state = refit, random_state
+    cv: int = 3
 
     def _fit_rows(self, data, seed, progress):  # noqa: ARG002
         rows = [np.flatnonzero(data.codes == code) for code in range(len(data.classes))]

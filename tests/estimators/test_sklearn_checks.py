@@ -7,7 +7,6 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from qmedoid import (
-    CorrelationGroups,
     DeltaFeatures,
     EvidenceClassifier,
     MedoidClassifier,
@@ -23,7 +22,6 @@ pytestmark = pytest.mark.usefixtures("few_trees")
 
 @parametrize_with_checks(
     [
-        CorrelationGroups(),
         DeltaFeatures(),
         NearestMedoidClassifier(),
         MedoidClassifier(),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.methods.variational.model import Batch
-from qmedoid.methods.variational.training import SAMPLINGS, CircuitSettings, batch_counts, batch_objective
+from qmedoid.methods.variational.training import CircuitSettings, batch_counts, batch_objective
 
 
 def problem(sizes, class_weights=None, seed=0):
@@ -48,7 +48,7 @@ def test_an_importance_batch_has_every_class_once_per_row_and_its_prior(sizes, b
         np.testing.assert_array_equal(drawn, batch_counts(np.array(sizes), batch_size))
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("sampling", ["importance", "uniform"])
 @pytest.mark.parametrize("class_weights", [None, [1.0, 30.0, 2.0]])
 def test_the_expected_loss_of_a_batch_is_the_loss_over_all_rows(sampling, class_weights):
     network, data, class_weights = problem([150, 5, 45], class_weights)
@@ -76,7 +76,7 @@ def test_importance_batches_vary_less_where_a_class_is_rare():
     network, data, class_weights = problem([990, 10])
     theta = network.start(np.random.default_rng(1), spread=1.0)
     spread = {}
-    for sampling in SAMPLINGS:
+    for sampling in ["importance", "uniform"]:
         objective = batch_objective(network, data, class_weights, 32, sampling)
         rng = np.random.default_rng(0)
         batches = [objective.draw(rng) for _ in range(300)]
@@ -96,7 +96,7 @@ def test_uniform_batches_are_distinct_rows_of_equal_weight():
     assert seen == set(range(100))
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("sampling", ["importance", "uniform"])
 @pytest.mark.parametrize("batch_size", [50, 51, 10**6])
 def test_a_batch_no_smaller_than_the_table_is_the_table(sampling, batch_size):
     network, data, class_weights = problem([45, 5], [1.0, 3.0])

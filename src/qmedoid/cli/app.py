@@ -43,7 +43,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "circuit plan": ("circuit.plan", "Say what a measurement would take; no circuit runs."),
         "circuit run": ("circuit.run", "Measure the records of a table on a device, into a folder."),
         "data list": ("data.list_sets", "List the data sets, and where each comes from."),
-        "data where": ("data.where", "Print the path of a data set's file on this machine."),
         "data fetch": ("data.fetch", "Write a data set to a file."),
         "schema": ("documents.run", "Print the JSON Schema of what a command prints with --json."),
     },

@@ -7,15 +7,12 @@ from typing import Annotated, cast
 
 import pyarrow as pa
 
-from qmedoid.cli.documents import DataFetchDict, DataListDict, DataSetDict, DataWhereDict
+from qmedoid.cli.documents import DataFetchDict, DataListDict, DataSetDict
 from qmedoid.cli.options import OUTPUT, Force, Json, Text, argument, command, option
 from qmedoid.cli.output import grid, note, print_json, show, tell
-from qmedoid.datasets import CATALOG, entry, locate, status, table_of
-from qmedoid.exceptions import DataError
+from qmedoid.datasets import CATALOG, entry, status, table_of
 from qmedoid.model.storage.atomic import check_unchanged
 from qmedoid.tables.writing import check_output, open_sink
-
-_Name = Annotated[str, argument("NAME", "Name of the data set.")]
 
 
 @command("qmedoid data list")
@@ -43,22 +40,9 @@ def list_sets(*, json: Json = False) -> None:
             note(problem)
 
 
-@command("qmedoid data where heart")
-def where(name: _Name, *, json: Json = False) -> None:
-    """Print the path of a data set's file on this machine."""
-    path, known = locate(name), entry(name)
-    if path is None:
-        hint = f"'qmedoid data fetch {name}' writes it to a file"
-        if known.source != "ships with scikit-learn":
-            hint += ", after a download; or set QMEDOID_DATA to the folder that holds it"
-        raise DataError(f"The data set {name!r} ({known.source}) has no file on this machine: {hint}.")
-    document: DataWhereDict = {"name": name, "path": str(path)}
-    print_json(document) if json else print(path)
-
-
 @command("qmedoid data fetch heart -o heart.csv", most_used=("output", "force", "json"))
 def fetch(
-    name: _Name,
+    name: Annotated[str, argument("NAME", "Name of the data set.")],
     *,
     json: Json = False,
     output: Annotated[

@@ -226,13 +226,6 @@ class DataListDict(TypedDict):
     sets: Annotated[dict[str, DataSetDict], "The sets by name."]
 
 
-class DataWhereDict(TypedDict):
-    """The path of a data set."""
-
-    name: Annotated[str, "Data set."]
-    path: Annotated[str, "Its file on this machine."]
-
-
 class DemoRowsDict(TypedDict):
     training: Annotated[int, "Rows that the model was fitted to."]
     test: Annotated[int, "Rows that it has not seen."]
@@ -283,7 +276,6 @@ DOCUMENTS: dict[str, Any] = {
     "circuit run": CircuitRunDict,
     "data fetch": DataFetchDict,
     "data list": DataListDict,
-    "data where": DataWhereDict,
     "demo": DemoDict,
     "diff": DiffDict,
     "effect": EffectDict,

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated, Literal, cast
 
 from qmedoid.cli.documents import EvaluateDict
-from qmedoid.cli.options import READING, AllRows, Budgets, CutOptions, TargetName, command, listed, option
+from qmedoid.cli.options import READING, AllRows, Budgets, CutOptions, TargetName, command, cut_of, listed, option
 from qmedoid.cli.outcome import print_classes, print_figures, report_cells
 from qmedoid.cli.output import note, print_budgets, print_json, reading_bar, show, tell_cut
 from qmedoid.cli.score import settings_of
-from qmedoid.exceptions import ParameterError
 from qmedoid.model.operating_point import budget_dict, budget_of, budgets_on_rows
 from qmedoid.model.storage.model_file import load_model
 from qmedoid.report.verdict import verdict
@@ -40,7 +39,7 @@ def run(
     Counts rows that the fit has not seen. A table of labels that came later shows whether a model in use is still as
     good as it was.
     """
-    point = options.cut()
+    point = cut_of(options)
     for one in listed(budgets):  # wrong ones are refused before anything is read
         budget_of(one, 1)
     keep_pandas_away()
@@ -49,12 +48,9 @@ def run(
         loaded = loaded.at_operating_point(point)
     if budgets is not None:
         loaded.decision.check_cuttable()
-    name = target or loaded.contract.target
-    if name is None:
-        raise ParameterError("The model does not know the name of the target column: pass --target.")
     with reading_bar("evaluating") as progress:
         codes, decided, hashes, novelty, (n_bad, first_bad) = evaluate_file(
-            loaded, options.table, name, settings_of(options, on_bad_row=on_bad_row), on_progress=progress
+            loaded, options.table, target, settings_of(options, on_bad_row=on_bad_row), on_progress=progress
         )
     if not all_rows:
         codes = without_seen(loaded, codes, hashes)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.cli.options import PointOptions, TableOptions
+from qmedoid.cli.options import TableOptions, cut_of, word_or_number
 from qmedoid.cli.output import note, progress_bar
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.model.model import Decisions, Model
-from qmedoid.spelling import number_of
 from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds, check_roles, read_roles_file
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.documents import EvaluationDict
@@ -87,11 +86,10 @@ def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
     """
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.parameters import check_parameters
-    from qmedoid.estimators.progress import TrainingProgress
 
     settings: dict[str, Any] = {
         "refine": word_or_number(options.refine),
-        "operating_point": parse_point("fit", options),
+        "operating_point": cut_of(options),
         "random_state": options.seed,
         "class_weight": options.class_weight,
     }
@@ -104,21 +102,34 @@ def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
     check_parameters("fit", made.get_params(deep=False), made._constraints)
     # Without a terminal nobody sees the progress.
     is_seen = shown and sys.stderr is not None and sys.stderr.isatty()
-    return made.set_callbacks(TrainingProgress()) if is_seen else made
+    return made.set_callbacks(FitBar()) if is_seen else made
 
 
-def parse_point(command: str, options: PointOptions) -> Any:
-    """The operating point that options ask for; None where they ask for none."""
-    from qmedoid.estimators.parameters import RULE_CONSTRAINTS, check_parameters
+class FitBar:
+    """A callback of scikit-learn that shows how far the tasks of a fit are."""
 
-    rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
-    asked = {name: value for name, value in rules.items() if value is not None}
-    check_parameters(command, asked, {name: RULE_CONSTRAINTS[name] for name in asked})
-    given = [*([] if options.operating_point is None else ["operating_point"]), *asked]
-    if len(given) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
-        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
-    return asked or (None if options.operating_point is None else word_or_number(options.operating_point))
+    def __init__(self) -> None:
+        self._bar, self._tasks = progress_bar(), dict[Any, Any]()
+
+    def setup(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Show the bars."""
+        self._bar.start()
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Add a bar for a task of a known number of steps."""
+        if context.max_subtasks:
+            self._tasks[context] = self._bar.add_task(context.task_name, total=context.max_subtasks)
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Advance the bar of the task that a step is part of, and remove that of a task."""
+        if context.parent in self._tasks:
+            self._bar.advance(self._tasks[context.parent])
+        if context in self._tasks:
+            self._bar.remove_task(self._tasks.pop(context))
+
+    def teardown(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Remove the bars."""
+        self._bar.stop()
 
 
 def parse_method(method: str, medoids: int | None, neighbors: str | None) -> Any:
@@ -143,12 +154,6 @@ def parse_method(method: str, medoids: int | None, neighbors: str | None) -> Any
     made = kind(**given)
     check_parameters(kind.__name__, made.get_params(deep=False), made._constraints)
     return made
-
-
-def word_or_number(text: str) -> str | float:
-    """A number where the text is one, or a percentage; words are checked with the classifier's parameters."""
-    number = number_of(text)
-    return text if number is None else number
 
 
 def fit_dataset(options: "FitOptions", classifier: Any, data: Dataset) -> tuple[Any, Model]:

@@ -28,7 +28,7 @@ PANELS = (LEARNED, POINT, MODEL, EVALUATION, RESULTS, DEVICE, READING, LARGE, OU
 _INNER = (0.0, 1.0, "a number above 0 and below 1")
 _FLOOR = (0.0, math.nextafter(1.0, 2.0), "a number above 0 and at most 1")
 _RANGES = {"threshold": _INNER, "alert_rate": _INNER, "min_precision": _FLOOR, "min_recall": _FLOOR}
-_CUTS = ("threshold", "alert_rate", "min_precision", "min_recall", "cost", "top")
+_CUTS = ("operating_point", "threshold", "alert_rate", "min_precision", "min_recall", "cost", "top")
 
 
 def option(panel: str, metavar: str, help: str, *names: str, **more: Any) -> Any:
@@ -241,20 +241,28 @@ class CutOptions(ReadingOptions):
     cost: MissedCost = None
     json: Json = False
 
-    def cut(self) -> Any:
-        """The operating point that is asked for, None where there is none.
 
-        Raises
-        ------
-        ParameterError
-            There are two of them, or a number is out of range.
-        """
-        given: dict[str, float] = {name: value for name in _CUTS if (value := getattr(self, name, None)) is not None}
-        if len(given) > 1:
-            first, second = (f"--{name.replace('_', '-')}" for name in list(given)[:2])
-            raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
-        for name, value in given.items():
-            low, high, allowed = _RANGES.get(name, (0.0, math.inf, "a number above 0"))
-            if not low < value < high:
-                raise ParameterError(f"--{name.replace('_', '-')} must be {allowed}. Got {value:g} instead.")
-        return given.get("threshold", given) or None
+def cut_of(options: PointOptions | CutOptions) -> Any:
+    """The operating point that options ask for, None where there is none.
+
+    Raises
+    ------
+    ParameterError
+        There are two of them, or a number is out of range.
+    """
+    given: dict[str, Any] = {name: value for name in _CUTS if (value := getattr(options, name, None)) is not None}
+    if len(given) > 1:
+        first, second = (f"--{name.replace('_', '-')}" for name in list(given)[:2])
+        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
+    word = given.pop("operating_point", None)
+    for name, value in given.items():
+        low, high, allowed = _RANGES.get(name, (0.0, math.inf, "a number above 0"))
+        if not low < value < high:
+            raise ParameterError(f"--{name.replace('_', '-')} must be {allowed}. Got {value:g} instead.")
+    return (given.get("threshold", given) or None) if word is None else word_or_number(word)
+
+
+def word_or_number(text: str) -> str | float:
+    """A number where the text is one, or a percentage; words are checked with the parameters of a fit."""
+    number = number_of(text)
+    return text if number is None else number

@@ -4,7 +4,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from qmedoid.arrays import Codes
 from qmedoid.cli.documents import FitDict, TimeLimitDict
@@ -24,7 +24,6 @@ from qmedoid.tables.novelty import NoveltyReport
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import Comparison
-    from qmedoid.estimators.documents import ComparedMethodDict
     from qmedoid.estimators.recipes import TimeLimit
     from qmedoid.large.fit import InPasses
 
@@ -49,14 +48,6 @@ _ORDER = (
     "by_circuit",
 )
 _NAMES = {**FIGURE_NAMES, "rows": "rows", "calibration": "calibration error", "by_circuit": "circuit decided"}
-
-_TITLES = {
-    "log_loss": "log-loss",
-    "roc_auc": "ROC-AUC",
-    "pr_auc": "PR-AUC",
-    "macro_f1": "macro-F1",
-    "fit_seconds": "fit s",
-}
 
 Areas = Mapping[str, Interval | None]
 Cells = dict[str, str]
@@ -356,16 +347,10 @@ def _cell(figure: Interval) -> str:
 
 def _print_comparison(comparison: "Comparison", title: str) -> None:
     """Print the figures of each method, with standard errors over folds, and whether a baseline wins."""
-    figures = [name for name in _TITLES if comparison.best(name) is not None]
-    rows = [[one["name"], *(_mean(one, name) for name in figures)] for one in comparison.methods]
-    show(title, grid(["", *(_TITLES[name] for name in figures)], rows))
+    from qmedoid.estimators.comparison import FIGURES, figure_with_error
+
+    figures = [name for name in FIGURES if comparison.best(name) is not None]
+    rows = [[one["name"], *(figure_with_error(one, name) for name in figures)] for one in comparison.methods]
+    show(title, grid(["", *(FIGURES[name] for name in figures)], rows))
     if len(comparison.methods) > 1:
         show("Baselines have the default settings of their libraries.", comparison.verdict())
-
-
-def _mean(method: "ComparedMethodDict", name: str) -> str:
-    mean, error = cast("float | None", method[name]), method["errors"][name]  # type: ignore[literal-required]
-    if mean is None:
-        return "–"
-    text = f"{mean:.1f}" if name == "fit_seconds" else f"{mean:.4f}"
-    return text if error is None else f"{text} ± {error:.4f}"

@@ -4,17 +4,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from qmedoid.cli.fitting import parse_point
-from qmedoid.cli.options import Json, ModelPath, Output, PointOptions, ReadingOptions, Table, TargetName, command
+from qmedoid.cli.options import (
+    Json,
+    ModelPath,
+    Output,
+    PointOptions,
+    ReadingOptions,
+    Table,
+    TargetName,
+    command,
+    cut_of,
+)
 from qmedoid.cli.output import grid, print_json, reading_bar, show, tell_cut
 from qmedoid.estimators.documents import RecalibrateDict
-from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
+from qmedoid.exceptions import DataError
 from qmedoid.metrics.texts import CALIBRATION_NAMES, FIGURE_NAMES
 from qmedoid.model.storage.atomic import check_target
 from qmedoid.saved import SavedModel, load
-from qmedoid.spelling import did_you_mean, printable
+from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.evaluating import LabeledTally
+from qmedoid.tables.evaluating import LabeledTally, class_column
 from qmedoid.tables.results import ScoreSettings
 from qmedoid.tables.scoring import TableReading, read_through
 
@@ -41,7 +50,7 @@ def run(
     from qmedoid.estimators.recalibration import SAME, check_point, recalibrated
 
     keep_pandas_away()
-    requested = parse_point("recalibrate", point)
+    requested = cut_of(point)
     requested = SAME if requested is None else requested
     check_point(requested)
     check_target(output)
@@ -66,17 +75,10 @@ def run(
 
 def _labeled(saved: SavedModel, table: str, target: str | None, how: ReadingOptions) -> tuple[LabeledTally, Any]:
     """The labeled rows of the table, and how unlike the training rows they are."""
-    name = target or saved.contract.target
-    if name is None:
-        raise ParameterError("The model does not know the name of the target column: pass --target.")
     LabeledTally(saved.model)  # a model that has no calibration is refused before anything is read
 
     def collect(reading: TableReading) -> LabeledTally:
-        if name not in reading.source.names:
-            raise ContractError(
-                f"There is no column {name!r} with the classes.{did_you_mean(name, reading.source.names)} The table "
-                f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
-            )
+        name = class_column(saved.model, target, reading.source.names)
         tally = LabeledTally(saved.model)
         for batch, extra in reading.batches([name], as_text=True, on_progress=progress):
             tally.add(batch, extra.column(name), reading.issues, reading.novelty)

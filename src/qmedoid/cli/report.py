@@ -26,7 +26,7 @@ from qmedoid.cli.options import (
 )
 from qmedoid.cli.output import note, print_json, reading_bar
 from qmedoid.exceptions import ParameterError
-from qmedoid.model.storage.model_file import load_file
+from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.report.documents import ReportDict
 from qmedoid.report.reading import look_at_data, look_at_file
 from qmedoid.report.summary import Report, ReportSettings, check_output, summarize, write_report
@@ -82,12 +82,7 @@ def run(
     if table is not None:
         with reading_bar("looking") as progress:
             looked = look_at_file(loaded.model, table, target=target, on_progress=progress, **asdict(reading))
-    names = {
-        "model": Path(model).name,
-        "sha256": loaded.sha256,
-        "command": shlex.join(["qmedoid", *sys.argv[1:]]),
-        "table": None if table is None else Path(table).name,
-    }
+    names = _names(loaded, model, None if table is None else Path(table).name)
     summary = summarize(loaded.model, looked, names=names, settings=settings)
     written = None if output is None else write_report(summary, output)
     if json:
@@ -129,6 +124,10 @@ def report_fit(options: "FitOptions", model: Path, held_out: Any, comparison: "C
 
         about = f"Fits of the same training rows, on the {comparison.n_rows:,} rows that were held out."
         baselines = comparison_table(comparison, about)
-    command = shlex.join(["qmedoid", *sys.argv[1:]])
-    names = {"model": model.name, "sha256": loaded.sha256, "table": table, "command": command}
+    names = _names(loaded, model, table)
     return write_report(summarize(loaded.model, looked, names=names, baselines=baselines), options.report)
+
+
+def _names(loaded: ModelFile, model: Path, table: str | None) -> dict[str, str | None]:
+    command = shlex.join(["qmedoid", *sys.argv[1:]])
+    return {"model": model.name, "sha256": loaded.sha256, "table": table, "command": command}

@@ -20,6 +20,7 @@ from qmedoid.cli.options import (
     Names,
     Text,
     command,
+    cut_of,
     flag,
     listed,
     option,
@@ -216,17 +217,12 @@ def _parts(tasks: "Sequence[ScoreTask]", where: str | None) -> "Iterator[PartRes
 
     n_given, found = 0, dict[int, Any]()
     with connected(where) as client:
-        for number, part in results_by(client)("score", _score_on_worker, None, [(task,) for task in tasks]):
+        results = results_by(client)("score", lambda _, task: score_part(task), None, [(task,) for task in tasks])
+        for number, part in results:
             found[number] = part
             while n_given in found:
                 yield found.pop(n_given)
                 n_given += 1
-
-
-def _score_on_worker(_: None, task: "ScoreTask") -> "PartResult":
-    from qmedoid.large.score_files import score_part
-
-    return score_part(task)
 
 
 def _say_scored(
@@ -289,7 +285,7 @@ def _say_scored(
                 tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
             else:
                 tell_expected(expected[1])
-        elif options.top is None and options.cut() is not None:
+        elif options.top is None and cut_of(options) is not None:
             tell_cut(model)
     if totals.bad_rows:
         place = f"written to {bad_rows_file}" if bad_rows_file else "flagged, without results"
@@ -322,7 +318,7 @@ def _model_at_cut(
     Returns the file with the model at the cut, the cut, the estimate of the prevalence, and what held-out rows show at
     the rate of the highest scores.
     """
-    point, asked = options.cut(), options.prevalence
+    point, asked = cut_of(options), options.prevalence
     prior = None if asked in (None, "estimate") else number_of(str(asked))
     if asked not in (None, "estimate") and prior is None:
         raise ParameterError(f"--prevalence must be 'estimate' or a share (0.05, 5%). Got {asked!r} instead.")

@@ -11,20 +11,16 @@ from sklearn.utils import check_random_state
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.inputs import check_size, column_label, given_weights
-from qmedoid.estimators.parameters import CV, FLAG, NONE, PAIR, SEED, SHARE, Constraint, choice, class_weights, whole
 from qmedoid.estimators.recipes import FitReport
 from qmedoid.exceptions import ConstantColumnWarning, DataError, InterruptedWarning, warn
 from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
 from qmedoid.geometry.groups import (
-    FEATURE_KINDS,
     Groups,
     build_groups,
     constant_columns,
     correlation_matrix,
     correlation_ratio,
 )
-from qmedoid.geometry.overlap import ANGLE_KINDS
-from qmedoid.geometry.scaling import SCALING_KINDS
 from qmedoid.kernels.backend import compiled
 from qmedoid.methods.nearest.fit import Selected, select_models
 from qmedoid.methods.nearest.part import NearestPart
@@ -42,36 +38,9 @@ AUTO_EXPONENTS = (0.0, 0.25, 0.5)
 SCORE_WEIGHTS = ("auto", "balanced", "printed")
 DEFAULT_GROUP_SIZE = 8
 AnchorOrder = Literal["association", "codes", "columns"]
-ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
 DEFAULT_SIZES = (2, 5)
 MOST_CORRELATED = 5_000
 """Columns at most: their correlations, and copies of them, take a gigabyte."""
-GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
-    "kind": choice(FEATURE_KINDS),
-    "input_scaling": choice(SCALING_KINDS),
-    "group_size": NONE | whole(1),
-    "n_anchors": NONE | whole(1),
-    "anchor_order": choice(ANCHOR_ORDERS),
-}
-"""Of the parameters that both estimators have."""
-SEARCH_CONSTRAINTS: Mapping[str, Constraint] = {
-    **GROUPING_CONSTRAINTS,
-    "subset_sizes": NONE | PAIR,
-    "max_passes": whole(0),
-    "candidate_budget": NONE | whole(1),
-    "use_angular": FLAG,
-    "angle": choice(ANGLE_KINDS),
-    "alpha": NONE | SHARE,
-    "search_alpha": SHARE,
-    "score_weight": class_weights(SCORE_WEIGHTS),
-    "n_medoids": whole(1),
-    "max_medoid_rows": whole(1),
-    "n_models": whole(1),
-    "cv": CV,
-    "refit": FLAG,
-    "random_state": SEED,
-}
-"""Of the parameters of a `NearestMedoidClassifier`."""
 PRINTED: Mapping[str, Any] = {
     "kind": "weighted",
     "input_scaling": "none",
@@ -86,28 +55,18 @@ PRINTED: Mapping[str, Any] = {
 """Its parameters as the paper has them."""
 
 
-def _refuse_many_columns(X: Array) -> None:
-    if X.shape[1] > MOST_CORRELATED:
-        raise DataError(
-            f"Groups are made of the correlations of all pairs of columns, at most {MOST_CORRELATED:,} of them. X has "
-            f"{X.shape[1]:,} columns: leave some out, or take method='evidence', which has no such limit."
-        )
-
-
 def make_groups(
     estimator: Any,
     X: Array,
-    target: Array | Codes | None,
-    names: Any = None,
+    codes: Codes,
+    names: Any,
     *,
-    quiet: bool = False,
+    quiet: bool,
 ) -> Groups:
     """Groups over the columns that vary, by the parameters of an estimator; a warning for every adjustment.
 
-    The target is class codes (integers), numbers, or None for the order of the columns. With `quiet`, constant columns
-    are dropped without a warning.
+    With `quiet`, constant columns are dropped without a warning.
     """
-    _refuse_many_columns(X)
     constant = constant_columns(X)
     if constant.all():
         raise DataError(
@@ -123,13 +82,11 @@ def make_groups(
     if asked is not None and asked > n_columns:
         warn(f"group_size={asked} is more than the {n_columns} columns that vary: {n_columns} was used.")
     association = None
-    if target is not None and estimator.anchor_order != "columns":
-        if estimator.anchor_order == "association" and np.issubdtype(target.dtype, np.integer):
-            association = correlation_ratio(X, target.astype(np.intp))
-        else:
-            # With label codes 0, 1, 2, … the printed rule.
-            with_target = np.column_stack([X, target.astype(np.float64)])
-            association = np.abs(correlation_matrix(with_target)[:-1, -1])
+    if estimator.anchor_order == "association":
+        association = correlation_ratio(X, codes)
+    elif estimator.anchor_order == "codes":
+        # With label codes 0, 1, 2, … the printed rule.
+        association = np.abs(correlation_matrix(np.column_stack([X, codes]))[:-1, -1])
     return build_groups(
         correlation_matrix(X),
         group_size=min(asked or DEFAULT_GROUP_SIZE, n_columns),
@@ -170,13 +127,17 @@ def multiplier_options(score_weight: Any, codes: Codes, classes: npt.NDArray[Any
 
 def search_models(
     estimator: Any, data: TrainingTable, report: FitReport, validation: tuple[Array, Codes] | None = None
-) -> tuple[list[tuple[NearestPart, Selected]], list[Codes]]:
+) -> tuple[list[tuple[NearestPart, Selected]], list[Codes], Groups, list[Any], list[Any]]:
     """Search configurations and α by the parameters of a `NearestMedoidClassifier`, in folds or on validation rows.
 
-    Returns the best models with their choices, best first, and the rows that each fold held out. Groups and the course
-    of the search are kept by the estimator.
+    Returns the best models with their choices, best first; the rows that each fold held out; groups, every
+    configuration that was scored, and the best of each size.
     """
-    _refuse_many_columns(data.X)  # before every fold correlates them
+    if data.X.shape[1] > MOST_CORRELATED:
+        raise DataError(
+            f"Groups are made of the correlations of all pairs of columns, at most {MOST_CORRELATED:,} of them. X has "
+            f"{data.X.shape[1]:,} columns: leave some out, or take method='evidence', which has no such limit."
+        )
     if estimator.input_scaling == "none":
         check_size(data.X, data.names)
     _warn_of_few_rows(data.codes, data.classes, data.X.shape[1])
@@ -222,8 +183,7 @@ def search_models(
             f"n_medoids={estimator.n_medoids} is more than the {counts.min()} rows of class "
             f"{data.classes.tolist()[counts.argmin()]!r} that medoids are sought among: all of them were used."
         )
-    estimator.groups_, estimator.search_trace_, estimator.search_records_ = groups, found.trace, found.records
-    return selected, [fold.rows_val for fold in folds]
+    return selected, [fold.rows_val for fold in folds], groups, found.trace, found.records
 
 
 def _training_data(

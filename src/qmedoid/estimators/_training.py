@@ -13,11 +13,7 @@ from qmedoid.estimators.folds import TrainingTable
 from qmedoid.estimators.recipes import time_is_up
 from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
-from qmedoid.methods.variational.model import PRECISIONS
-from qmedoid.methods.variational.readout import READOUT_KINDS
 from qmedoid.methods.variational.training import (
-    OPTIMIZERS,
-    SAMPLINGS,
     CircuitSettings,
     Selection,
     Split,
@@ -35,7 +31,7 @@ BATCH_SIZE = 256
 """Rows of a batch where no number is asked for."""
 # Progress is reported about so often per training, however many steps it has.
 _REPORTS = 50
-_GRID: dict[str, allowed.Constraint] = {
+GRID: dict[str, allowed.Constraint] = {
     "n_reps": allowed.whole(1),
     "reupload": allowed.FLAG,
     "n_steps": allowed.whole(1),
@@ -43,26 +39,6 @@ _GRID: dict[str, allowed.Constraint] = {
     "n_qubits": allowed.NONE | allowed.whole(1, MAX_QUBITS),
     "clip": allowed.NONE | allowed.POSITIVE,
     "learning_rate": allowed.POSITIVE,
-}
-TRAINING_CONSTRAINTS: dict[str, allowed.Constraint] = {
-    **_GRID,
-    "readout": allowed.choice(READOUT_KINDS),
-    "input_scales": allowed.SCALES,
-    "span": allowed.POSITIVE,
-    "final_rz": allowed.FLAG,
-    "optimizer": allowed.choice(OPTIMIZERS),
-    "sampling": allowed.choice(SAMPLINGS),
-    "spsa_gains": allowed.GAINS,
-    "clip_norm": allowed.NONE | allowed.POSITIVE,
-    "patience": allowed.NONE | allowed.whole(1),
-    "tolerance": allowed.NOT_NEGATIVE,
-    "average": allowed.SHARE,
-    "class_weight": allowed.class_weights(("balanced",)),
-    "n_seeds": allowed.whole(1),
-    "grid": allowed.NONE | allowed.grid(_GRID),
-    "cv": allowed.CV,
-    "precision": allowed.choice(PRECISIONS),
-    "random_state": allowed.SEED,
 }
 
 

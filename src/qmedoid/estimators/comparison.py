@@ -29,8 +29,13 @@ from qmedoid.report.documents import BaselineDict, ReportBaselinesDict
 from qmedoid.tables import cells
 
 OURS = "qmedoid"
-TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "macro_f1": "macro-F1"}
-FIGURES = ("log_loss", "roc_auc", "pr_auc", "macro_f1", "fit_seconds")
+FIGURES = {
+    "log_loss": "log-loss",
+    "roc_auc": "ROC-AUC",
+    "pr_auc": "PR-AUC",
+    "macro_f1": "macro-F1",
+    "fit_seconds": "fit s",
+}
 """What methods are compared by; areas and macro-F1 are better the larger they are, the others the smaller."""
 _SMALL_IS_GOOD = ("log_loss", "fit_seconds")
 _SMALLEST = float(np.finfo(np.float64).eps)
@@ -97,6 +102,14 @@ class Comparison:
 def figure_of(method: ComparedMethodDict, figure: str) -> float | None:
     """A figure of a method by its name."""
     return cast("float | None", method[figure])  # type: ignore[literal-required]
+
+
+def figure_with_error(method: ComparedMethodDict, figure: str) -> str:
+    """A figure of a method, with its standard error if it has one."""
+    mean, error = figure_of(method, figure), method["errors"][figure]
+    if mean is None:
+        return "–"
+    return (f"{mean:.1f}" if figure == "fit_seconds" else f"{mean:.4f}") + ("" if error is None else f" ± {error:.4f}")
 
 
 def compare(
@@ -344,24 +357,17 @@ def run_baselines(
 
 def comparison_table(found: Comparison, about: str) -> ReportBaselinesDict:
     """A comparison as a report has it: texts by method, and which is the best of each figure."""
-    names = [name for name in TITLES if found.best(name) is not None]
+    names = [name for name in FIGURES if name != "fit_seconds" and found.best(name) is not None]
     rows = list[BaselineDict]()
     for one in found.methods:
-        means, errors = [figure_of(one, name) for name in names], [one["errors"][name] for name in names]
-        texts = [
-            "–" if mean is None else f"{mean:.4f}" + ("" if error is None else f" ± {error:.4f}")
-            for mean, error in zip(means, errors, strict=True)
-        ]
+        texts = [figure_with_error(one, name) for name in names]
         # Alone, ours is the best of every figure, and that says nothing.
-        best = [
-            len(found.methods) > 1 and mean is not None and mean == found.best(name)
-            for name, mean in zip(names, means, strict=True)
-        ]
+        best = [len(found.methods) > 1 and figure_of(one, name) == found.best(name) for name in names]
         rows.append({"name": one["name"], "values": texts, "best": best})
     differences = [one["log_loss_difference"] for one in found.methods]
     return {
         "about": about,
-        "figures": [TITLES[name] for name in names],
+        "figures": [FIGURES[name] for name in names],
         "rows": rows,
         "verdict": found.verdict(),
         "better": any(one["high"] < 0 for one in differences if one) if any(differences) else None,

@@ -1,19 +1,18 @@
 """The evidence method as an estimator: signed weights on distances to medoids, group of columns by group of columns."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from qmedoid.estimators.folds import TrainingTable
-from qmedoid.estimators.parameters import AUTO, Constraint, class_weights, whole
+from qmedoid.estimators.parameters import AUTO, whole, with_parameters
 from qmedoid.estimators.recipes import MethodClassifier, Progress, is_time_for
-from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.part import FittedParts, Scored
 
 
+@with_parameters
 class EvidenceClassifier(MethodClassifier):
     """Classify by signed weights on distances to medoids, group of columns by group of columns.
 
@@ -73,42 +72,11 @@ class EvidenceClassifier(MethodClassifier):
     carries_factors = True
     least_rows = 0
 
-    def __init__(
-        self,
-        *,
-        n_medoids: int | Literal["auto"] = "auto",
-        n_neighbors: int | Literal["auto"] = "auto",
-        n_pairs: int = 16,
-        n_triples: int = 10,
-        n_terms: int | Literal["auto"] = "auto",
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        calibration: CalibrationKind | Literal["auto"] = "auto",
-        operating_point: float | str | Mapping[str, float] | None = None,
-        cv: Any = None,
-        refit: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.n_medoids = n_medoids
-        self.n_neighbors = n_neighbors
-        self.n_pairs = n_pairs
-        self.n_triples = n_triples
-        self.n_terms = n_terms
-        self.class_weight = class_weight
-        self.calibration = calibration
-        self.operating_point = operating_point
-        self.cv = cv
-        self.refit = refit
-        self.random_state = random_state
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **MethodClassifier._constraints,
-        "class_weight": class_weights(("balanced",)),
-        "n_medoids": whole(1) | AUTO,
-        "n_neighbors": whole(0) | AUTO,
-        "n_pairs": whole(0),
-        "n_triples": whole(0),
-        "n_terms": whole(1) | AUTO,
-    }
+    n_medoids: Annotated[int | Literal["auto"], whole(1) | AUTO] = "auto"
+    n_neighbors: Annotated[int | Literal["auto"], whole(0) | AUTO] = "auto"
+    n_pairs: Annotated[int, whole(0)] = 16
+    n_triples: Annotated[int, whole(0)] = 10
+    n_terms: Annotated[int | Literal["auto"], whole(1) | AUTO] = "auto"
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the fit; a study of further settings overrides this."""

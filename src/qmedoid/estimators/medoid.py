@@ -1,7 +1,7 @@
 """The front door: raw tables in, a method first, and a variational circuit where it helps (algorithms 16 and 20)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,13 @@ from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
 from qmedoid.tables.targets import meant_labels
 
+# A method may be added to the registry later on.
+_METHOD = allowed.Constraint(
+    allowed.choice(("auto", *RECIPES)).text, lambda value: isinstance(value, str) and value in ("auto", *RECIPES)
+) | allowed.instance(Recipe, "the estimator of a method, such as EvidenceClassifier()")
 
+
+@allowed.with_parameters
 class MedoidClassifier(ProbabilisticClassifier):
     """Classify rows of tables by an exact sum of boosted trees, nearest neighbors and distances to real rows.
 
@@ -155,68 +161,24 @@ class MedoidClassifier(ProbabilisticClassifier):
     array([0, 0])
     """
 
-    def __init__(
-        self,
-        *,
-        method: Any = "auto",
-        variational: VariationalClassifier | None = None,
-        refine: str | float = "auto",
-        residual: bool | Literal["auto"] = "auto",
-        deltas: DeltaKind | Literal["auto"] = "auto",
-        fused_delta: bool = False,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        calibration: CalibrationKind | Literal["auto"] = "auto",
-        operating_point: float | str | Mapping[str, float] | None = None,
-        positive: Any = None,
-        ignore: Sequence[str] | None = None,
-        roles: Mapping[str, Role] | None = None,
-        decimal: str | None = None,
-        date_order: str | None = None,
-        missing: Mapping[str, Sequence[Any]] | None = None,
-        max_one_hot: int = 10,
-        max_levels: int = 20_000,
-        random_state: Any = None,
-    ) -> None:
-        self.method = method
-        self.variational = variational
-        self.refine = refine
-        self.residual = residual
-        self.deltas = deltas
-        self.fused_delta = fused_delta
-        self.class_weight = class_weight
-        self.calibration = calibration
-        self.operating_point = operating_point
-        self.positive = positive
-        self.ignore = ignore
-        self.roles = roles
-        self.decimal = decimal
-        self.date_order = date_order
-        self.missing = missing
-        self.max_one_hot = max_one_hot
-        self.max_levels = max_levels
-        self.random_state = random_state
-
-    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
-        # A method may be added to the registry later on.
-        "method": allowed.Constraint(
-            allowed.choice(("auto", *RECIPES)).text,
-            lambda value: isinstance(value, str) and value in ("auto", *RECIPES),
-        )
-        | allowed.instance(Recipe, "the estimator of a method, such as EvidenceClassifier()"),
-        "variational": allowed.NONE | allowed.instance(VariationalClassifier),
-        "refine": allowed.choice(("auto", "always", "never")) | allowed.INNER_SHARE,
-        "residual": allowed.FLAG | allowed.AUTO,
-        "deltas": allowed.choice(("auto", *DELTA_KINDS)),
-        "fused_delta": allowed.FLAG,
-        "class_weight": allowed.class_weights(("balanced",)),
-        "calibration": allowed.choice(("auto", *CALIBRATION_KINDS)),
-        "operating_point": allowed.OPERATING_POINT,
-        "decimal": allowed.NONE | allowed.choice((".", ",")),
-        "date_order": allowed.NONE | allowed.choice(("day-first", "month-first")),
-        "max_one_hot": allowed.whole(2),
-        "max_levels": allowed.whole(1),
-        "random_state": allowed.SEED,
-    }
+    method: Annotated[Any, _METHOD] = "auto"
+    variational: Annotated[VariationalClassifier | None, allowed.NONE | allowed.instance(VariationalClassifier)] = None
+    refine: Annotated[str | float, allowed.choice(("auto", "always", "never")) | allowed.INNER_SHARE] = "auto"
+    residual: Annotated[bool | Literal["auto"], allowed.FLAG | allowed.AUTO] = "auto"
+    deltas: Annotated[DeltaKind | Literal["auto"], allowed.choice(("auto", *DELTA_KINDS))] = "auto"
+    fused_delta: bool = False
+    class_weight: Annotated[Mapping[Any, float] | Literal["balanced"] | None, allowed.CLASS_WEIGHT] = None
+    calibration: Annotated[CalibrationKind | Literal["auto"], allowed.choice(("auto", *CALIBRATION_KINDS))] = "auto"
+    operating_point: Annotated[float | str | Mapping[str, float] | None, allowed.OPERATING_POINT] = None
+    positive: Any = None
+    ignore: Sequence[str] | None = None
+    roles: Mapping[str, Role] | None = None
+    decimal: Annotated[str | None, allowed.NONE | allowed.choice((".", ","))] = None
+    date_order: Annotated[str | None, allowed.NONE | allowed.choice(("day-first", "month-first"))] = None
+    missing: Mapping[str, Sequence[Any]] | None = None
+    max_one_hot: Annotated[int, allowed.whole(2)] = 10
+    max_levels: Annotated[int, allowed.whole(1)] = 20_000
+    random_state: Annotated[Any, allowed.SEED] = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

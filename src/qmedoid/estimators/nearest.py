@@ -1,7 +1,7 @@
 """The nearest-medoid method: distance and angle over searched column groups (algorithms 7, 8, 10, 12)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import FittedClassifier
-from qmedoid.estimators._search import PRINTED, SEARCH_CONSTRAINTS, AnchorOrder, search_models
+from qmedoid.estimators._search import PRINTED, SCORE_WEIGHTS, AnchorOrder, search_models
 from qmedoid.estimators.folds import TrainingTable, ordered_table, validation_order
 from qmedoid.estimators.inputs import (
     check_target,
@@ -26,7 +26,7 @@ from qmedoid.estimators.number_columns import fit_numbers, read_numbers
 from qmedoid.estimators.recipes import FitReport, Recipe
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels, DeltaKind
-from qmedoid.geometry.groups import FeatureKind, Groups
+from qmedoid.geometry.groups import FeatureKind
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.nearest.fit import Selected
@@ -38,6 +38,7 @@ from qmedoid.model.refinement import CircuitInputs
 from qmedoid.tables.targets import Target
 
 
+@allowed.with_parameters
 class NearestMedoidClassifier(Recipe, FittedClassifier):
     """Classify a record by its distance and angle to the nearest medoid, a real record, of each class.
 
@@ -124,58 +125,30 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
     (3, 4)
     """
 
-    groups_: Groups
-    search_trace_: list[Any]
-    search_records_: list[Any]
     method_name = "nearest"
     default_calibration = "logistic"
     corrects_scores = False
     refines = True
 
-    def __init__(
-        self,
-        *,
-        kind: FeatureKind = "signed",
-        input_scaling: ScalingKind = "standard",
-        group_size: int | None = None,
-        n_anchors: int | None = 64,
-        subset_sizes: tuple[int, int] | None = None,
-        max_passes: int = 2,
-        candidate_budget: int | None = None,
-        use_angular: bool = True,
-        angle: AngleKind = "true",
-        alpha: float | None = None,
-        search_alpha: float = 0.75,
-        score_weight: str | Mapping[Any, float] | None = "auto",
-        anchor_order: AnchorOrder = "association",
-        n_medoids: int = 1,
-        max_medoid_rows: int = 1000,
-        n_models: int = 2,
-        cv: Any = 5,
-        refit: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.kind = kind
-        self.input_scaling = input_scaling
-        self.group_size = group_size
-        self.n_anchors = n_anchors
-        self.subset_sizes = subset_sizes
-        self.max_passes = max_passes
-        self.candidate_budget = candidate_budget
-        self.use_angular = use_angular
-        self.angle = angle
-        self.alpha = alpha
-        self.search_alpha = search_alpha
-        self.score_weight = score_weight
-        self.anchor_order = anchor_order
-        self.n_medoids = n_medoids
-        self.max_medoid_rows = max_medoid_rows
-        self.n_models = n_models
-        self.cv = cv
-        self.refit = refit
-        self.random_state = random_state
-
-    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = SEARCH_CONSTRAINTS
+    kind: FeatureKind = "signed"
+    input_scaling: ScalingKind = "standard"
+    group_size: Annotated[int | None, allowed.NONE | allowed.whole(1)] = None
+    n_anchors: Annotated[int | None, allowed.NONE | allowed.whole(1)] = 64
+    subset_sizes: Annotated[tuple[int, int] | None, allowed.NONE | allowed.PAIR] = None
+    max_passes: Annotated[int, allowed.whole(0)] = 2
+    candidate_budget: Annotated[int | None, allowed.NONE | allowed.whole(1)] = None
+    use_angular: bool = True
+    angle: AngleKind = "true"
+    alpha: Annotated[float | None, allowed.NONE | allowed.SHARE] = None
+    search_alpha: Annotated[float, allowed.SHARE] = 0.75
+    score_weight: Annotated[str | Mapping[Any, float] | None, allowed.class_weights(SCORE_WEIGHTS)] = "auto"
+    anchor_order: AnchorOrder = "association"
+    n_medoids: Annotated[int, allowed.whole(1)] = 1
+    max_medoid_rows: Annotated[int, allowed.whole(1)] = 1000
+    n_models: Annotated[int, allowed.whole(1)] = 2
+    cv: Annotated[Any, allowed.CV] = 5
+    refit: bool = True
+    random_state: Annotated[Any, allowed.SEED] = None
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
@@ -245,16 +218,17 @@ class NearestMedoidClassifier(Recipe, FittedClassifier):
         self, data: TrainingTable, report: FitReport, validation: tuple[Array, Codes] | None = None
     ) -> list[FittedParts]:
         """The best models, best first, with their channels of held-out rows."""
-        selected, folds = search_models(self, data, report, validation)
+        found = search_models(self, data, report, validation)
+        selected, folds, self.groups_, self.search_trace_, self.search_records_ = found
         rows, fits = np.concatenate(folds), []
         for part, chosen in selected:
-            found = part.score(data.X, channels=True)
+            scored = part.score(data.X, channels=True)
             if chosen.out_of_fold is not None and validation is None:
-                channels = Channels(found.channels.distance.copy(), found.channels.angle.copy())
+                channels = Channels(scored.channels.distance.copy(), scored.channels.angle.copy())
                 channels.distance[rows], channels.angle[rows] = chosen.out_of_fold
-                found = Scored(part.fuse(channels), found.nearest, *channels)
+                scored = Scored(part.fuse(channels), scored.nearest, *channels)
             details = data.as_given(part), chosen, data.X[part.medoid_rows]
-            fits.append(FittedParts((part,), np.ones(1), np.zeros(part.n_classes), found, folds, details=details))
+            fits.append(FittedParts((part,), np.ones(1), np.zeros(part.n_classes), scored, folds, details=details))
         return fits
 
     def keep(self, model: Model, fits: Sequence[FittedParts]) -> None:

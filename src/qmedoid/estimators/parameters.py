@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar, cast, dataclass_transform, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -105,6 +105,7 @@ CV = whole(2) | Constraint(
     "a splitter or an iterable of (train, validation) rows",
     lambda value: (hasattr(value, "split") or isinstance(value, Iterable)) and not isinstance(value, str | bytes),
 )
+CLASS_WEIGHT = class_weights(("balanced",))
 SEED = NONE | whole(0, 2**32 - 1) | instance(np.random.RandomState, "a numpy.random.RandomState")
 _FLOOR = number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
 _COST = POSITIVE | Constraint(
@@ -131,3 +132,25 @@ def check_parameters(estimator: str, values: Mapping[str, Any], constraints: Map
             raise ParameterError(
                 f"The {name!r} parameter of {estimator} must be {constraint.text}. Got {values[name]!r} instead."
             )
+
+
+T = TypeVar("T")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def with_parameters(kind: type[T]) -> type[T]:
+    """A class whose annotated fields are the parameters of its constructor, which only keeps them.
+
+    A field has its constraint in its annotation; words and truth values are those of the type.
+    """
+    made: Any = dataclass(kw_only=True, eq=False, repr=False)(kind)
+    made._constraints = {one.name: found for one in fields(made) if (found := _constraint(one.type)) is not None}
+    made.__init__.__annotations__ = get_type_hints(made.__init__)
+    return kind
+
+
+def _constraint(kind: Any) -> Constraint | None:
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return cast("Constraint", inside[1])
+    return choice(inside) if origin is Literal else FLAG if kind is bool else None

@@ -2,16 +2,16 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from qmedoid.estimators.folds import TrainingTable
-from qmedoid.estimators.parameters import FLAG, Constraint, class_weights, whole
+from qmedoid.estimators.parameters import whole, with_parameters
 from qmedoid.estimators.recipes import MethodClassifier, Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
-from qmedoid.methods.calibration import CalibrationKind, fit_sum
+from qmedoid.methods.calibration import fit_sum
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.part import FittedParts, Scored
@@ -22,6 +22,7 @@ from qmedoid.model.refinement import CircuitInputs
 _RARE_SHARE = 0.6
 
 
+@with_parameters
 class RareEventClassifier(MethodClassifier):
     """Separate a rare class from a common one by how much nearer a record lies to prototypes of the rare class.
 
@@ -76,42 +77,11 @@ class RareEventClassifier(MethodClassifier):
     separates_rare = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
 
-    def __init__(
-        self,
-        *,
-        comparisons: bool = True,
-        n_rare: int = 2000,
-        n_common: int = 3000,
-        n_hard: int = 1000,
-        n_folds: int = 3,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        calibration: CalibrationKind | Literal["auto"] = "auto",
-        operating_point: float | str | Mapping[str, float] | None = None,
-        cv: Any = None,
-        refit: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.comparisons = comparisons
-        self.n_rare = n_rare
-        self.n_common = n_common
-        self.n_hard = n_hard
-        self.n_folds = n_folds
-        self.class_weight = class_weight
-        self.calibration = calibration
-        self.operating_point = operating_point
-        self.cv = cv
-        self.refit = refit
-        self.random_state = random_state
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **MethodClassifier._constraints,
-        "class_weight": class_weights(("balanced",)),
-        "comparisons": FLAG,
-        "n_rare": whole(2),
-        "n_common": whole(2),
-        "n_hard": whole(0),
-        "n_folds": whole(2),
-    }
+    comparisons: bool = True
+    n_rare: Annotated[int, whole(2)] = 2000
+    n_common: Annotated[int, whole(2)] = 3000
+    n_hard: Annotated[int, whole(0)] = 1000
+    n_folds: Annotated[int, whole(2)] = 3
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -121,11 +91,6 @@ class RareEventClassifier(MethodClassifier):
     def circuit_inputs(self, kind: DeltaKind, fused: bool) -> tuple[CircuitInputs, int]:  # noqa: ARG002
         """What a circuit reads: features of the prototypes."""
         return CircuitInputs("own"), self._settings().n_circuit_features
-
-    @property
-    def weights_(self) -> dict[str, float]:
-        """Weights by the names of the parts."""
-        return self._part_weights()
 
     def _settings(self) -> RareSettings:
         """The settings of the fit; a study of further settings overrides this."""

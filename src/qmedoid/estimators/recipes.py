@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -253,22 +253,20 @@ def calibrated(fitted: FittedParts, kind: CalibrationKind, data: TrainingTable) 
     return Fit(fitted, calibration, held_out)
 
 
+@allowed.with_parameters
 class MethodClassifier(Recipe, ProbabilisticClassifier):
     """A classifier of numbers by one method, with calibrated probabilities and an operating point.
 
-    A subclass sets the attributes of `Recipe`, writes ``__init__`` with the parameters of `_constraints` and its own,
-    and fits parts to rows in `_fit_rows`.
+    A subclass sets the attributes of `Recipe`, declares its own parameters below `allowed.with_parameters`, and fits
+    parts to rows in `_fit_rows`.
     """
 
-    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
-        "calibration": allowed.choice(("auto", *CALIBRATION_KINDS)),
-        "operating_point": allowed.OPERATING_POINT,
-        "cv": allowed.NONE | allowed.CV,
-        "refit": allowed.FLAG,
-        "random_state": allowed.SEED,
-    }
-    calibration: CalibrationKind | Literal["auto"]
-    refit: bool
+    class_weight: Annotated[Mapping[Any, float] | Literal["balanced"] | None, allowed.CLASS_WEIGHT] = None
+    calibration: Annotated[CalibrationKind | Literal["auto"], allowed.choice(("auto", *CALIBRATION_KINDS))] = "auto"
+    operating_point: Annotated[float | str | Mapping[str, float] | None, allowed.OPERATING_POINT] = None
+    cv: Annotated[Any, allowed.NONE | allowed.CV] = None
+    refit: bool = True
+    random_state: Annotated[Any, allowed.SEED] = None
 
     @with_callbacks
     @one_blas_thread
@@ -288,7 +286,7 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
             How many rows each row stands for. Rows of weight 0 are left out. Whole numbers are copies, if they are at
             most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.
         """
-        table, codes, weighted = self._checked(X, y, sample_weight, getattr(self, "class_weight", None))
+        table, codes, weighted = self._checked(X, y, sample_weight, self.class_weight)
         data = ordered_table(self, table, codes, self.classes_, groups, weighted)
         self.check_factors(data)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
@@ -337,7 +335,8 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
 
-    def _part_weights(self) -> dict[str, float]:
+    @property
+    def weights_(self) -> dict[str, float]:
         """Weights by the names of the parts."""
         return dict(zip([part.name for part in self.model_.parts], self.model_.weights.tolist(), strict=True))
 
@@ -406,7 +405,7 @@ def _prepared(owner: "MedoidClassifier", counts: Codes, splits: Splits | None) -
                 "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
                 f"operating_point=None to its {type(part).__name__}."
             )
-    if isinstance(recipe, MethodClassifier) and getattr(recipe, "class_weight", None) is not None:
+    if isinstance(recipe, MethodClassifier) and recipe.class_weight is not None:
         raise ParameterError(
             "The weights of the classes belong to the MedoidClassifier: pass class_weight= to it, and "
             f"class_weight=None to its {type(recipe).__name__}."

@@ -1,20 +1,18 @@
 """The sum as an estimator: evidence and trees of comparisons, weighted by the likelihood of out-of-fold rows."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.folds import TrainingTable
-from qmedoid.estimators.parameters import FLAG, Constraint
+from qmedoid.estimators.parameters import with_parameters
 from qmedoid.estimators.recipes import Progress, is_time_for, part_in_time
 from qmedoid.geometry.groups import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
-from qmedoid.methods.calibration import CalibrationKind, fit_sum
+from qmedoid.methods.calibration import fit_sum
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.evidence.design import EvidenceSettings
@@ -28,6 +26,7 @@ _EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7
 _WIDE = f"; trees compare the {MOST_COLUMNS} columns that are worth most, and no metric of neighbors is learned"
 
 
+@with_parameters
 class SumClassifier(EvidenceClassifier):
     r"""Classify by a weighted sum of three kinds of statements about real rows.
 
@@ -82,38 +81,7 @@ class SumClassifier(EvidenceClassifier):
     method_name = "sum"
     least_rows = 300  # with fewer, trees have little to learn from
 
-    def __init__(
-        self,
-        *,
-        comparisons: bool = True,
-        n_medoids: int | Literal["auto"] = "auto",
-        n_neighbors: int | Literal["auto"] = "auto",
-        n_pairs: int = 16,
-        n_triples: int = 10,
-        n_terms: int | Literal["auto"] = "auto",
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        calibration: CalibrationKind | Literal["auto"] = "auto",
-        operating_point: float | str | Mapping[str, float] | None = None,
-        cv: Any = None,
-        refit: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_medoids=n_medoids, n_neighbors=n_neighbors, n_pairs=n_pairs, n_triples=n_triples, n_terms=n_terms,
-            class_weight=class_weight,
-            calibration=calibration, operating_point=operating_point, cv=cv, refit=refit, random_state=random_state,
-        )  # fmt: skip
-        self.comparisons = comparisons
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **EvidenceClassifier._constraints,
-        "comparisons": FLAG,
-    }
-
-    @property
-    def weights_(self) -> dict[str, float]:
-        """Weights by the names of the parts."""
-        return self._part_weights()
+    comparisons: bool = True
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the evidence."""

@@ -1,7 +1,7 @@
 """The variational quantum classifier as an estimator (algorithms 14 to 18)."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from sklearn.callback import with_callbacks
@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Codes
+from qmedoid.estimators import parameters as allowed
 from qmedoid.estimators._fitted import ProbabilisticClassifier
-from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
+from qmedoid.estimators._training import GRID, TrainingPlan, reporting_watch
 from qmedoid.estimators.folds import TrainingTable, ordered_table
 from qmedoid.estimators.inputs import column_label, loss_weights, one_blas_thread, refuse_factors
-from qmedoid.estimators.parameters import OPERATING_POINT, Constraint
 from qmedoid.exceptions import warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.methods.part import Calibration, OutOfFold
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from qiskit import QuantumCircuit
 
 
+@allowed.with_parameters
 class VariationalClassifier(ProbabilisticClassifier):
     """A small trained quantum circuit that classifies a few features, such as deltas.
 
@@ -119,65 +120,31 @@ class VariationalClassifier(ProbabilisticClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_qubits: int | None = None,
-        n_reps: int = 3,
-        reupload: bool = True,
-        readout: ReadoutKind = "strings",
-        input_scales: Any = "learned",
-        clip: float | None = None,
-        span: float = SPAN,
-        final_rz: bool = False,
-        optimizer: Optimizer = "adam",
-        n_steps: int = 400,
-        batch_size: int | None = None,
-        sampling: Sampling = "importance",
-        learning_rate: float = 0.05,
-        spsa_gains: tuple[float, float, float, float] = GAINS,
-        clip_norm: float | None = None,
-        patience: int | None = None,
-        tolerance: float = 0.0,
-        average: float = 0.3,
-        class_weight: str | Mapping[Any, float] | None = None,
-        n_seeds: int = 3,
-        grid: Mapping[str, Sequence[Any]] | None = None,
-        cv: Any = 5,
-        operating_point: float | str | Mapping[str, float] | None = None,
-        precision: Precision = "float64",
-        random_state: Any = None,
-    ) -> None:
-        self.n_qubits = n_qubits
-        self.n_reps = n_reps
-        self.reupload = reupload
-        self.readout = readout
-        self.input_scales = input_scales
-        self.clip = clip
-        self.span = span
-        self.final_rz = final_rz
-        self.optimizer = optimizer
-        self.n_steps = n_steps
-        self.batch_size = batch_size
-        self.sampling = sampling
-        self.learning_rate = learning_rate
-        self.spsa_gains = spsa_gains
-        self.clip_norm = clip_norm
-        self.patience = patience
-        self.tolerance = tolerance
-        self.average = average
-        self.class_weight = class_weight
-        self.n_seeds = n_seeds
-        self.grid = grid
-        self.cv = cv
-        self.operating_point = operating_point
-        self.precision = precision
-        self.random_state = random_state
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **TRAINING_CONSTRAINTS,
-        "operating_point": OPERATING_POINT,
-    }
+    n_qubits: Annotated[int | None, GRID["n_qubits"]] = None
+    n_reps: Annotated[int, GRID["n_reps"]] = 3
+    reupload: Annotated[bool, GRID["reupload"]] = True
+    readout: ReadoutKind = "strings"
+    input_scales: Annotated[Any, allowed.SCALES] = "learned"
+    clip: Annotated[float | None, GRID["clip"]] = None
+    span: Annotated[float, allowed.POSITIVE] = SPAN
+    final_rz: bool = False
+    optimizer: Optimizer = "adam"
+    n_steps: Annotated[int, GRID["n_steps"]] = 400
+    batch_size: Annotated[int | None, GRID["batch_size"]] = None
+    sampling: Sampling = "importance"
+    learning_rate: Annotated[float, GRID["learning_rate"]] = 0.05
+    spsa_gains: Annotated[tuple[float, float, float, float], allowed.GAINS] = GAINS
+    clip_norm: Annotated[float | None, allowed.NONE | allowed.POSITIVE] = None
+    patience: Annotated[int | None, allowed.NONE | allowed.whole(1)] = None
+    tolerance: Annotated[float, allowed.NOT_NEGATIVE] = 0.0
+    average: Annotated[float, allowed.SHARE] = 0.3
+    class_weight: Annotated[str | Mapping[Any, float] | None, allowed.CLASS_WEIGHT] = None
+    n_seeds: Annotated[int, allowed.whole(1)] = 3
+    grid: Annotated[Mapping[str, Sequence[Any]] | None, allowed.NONE | allowed.grid(GRID)] = None
+    cv: Annotated[Any, allowed.CV] = 5
+    operating_point: Annotated[float | str | Mapping[str, float] | None, allowed.OPERATING_POINT] = None
+    precision: Precision = "float64"
+    random_state: Annotated[Any, allowed.SEED] = None
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:

@@ -4,7 +4,7 @@ Labeled rows for a new calibration are collected here as well.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple, TypeVar
@@ -165,15 +165,28 @@ def _defined(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
+def class_column(model: Model, target: str | None, names: Sequence[str]) -> str:
+    """The column of a table that holds the classes: as asked for, or that of the fit."""
+    name = target or model.contract.target
+    if name is None:
+        raise ParameterError("The model does not know the name of the target column: pass --target.")
+    if name not in names:
+        raise ContractError(
+            f"There is no column {name!r} with the classes.{did_you_mean(name, names)} The table "
+            f"has: {some_of([*map(repr, names)])}. Pass --target."
+        )
+    return name
+
+
 def evaluate_file(
     model: Model,
     where: str,
-    target: str,
+    target: str | None,
     settings: ScoreSettings,
     *,
     on_progress: OnProgress | None = None,
 ) -> tuple[Codes, Decisions, Hashes | None, NoveltyReport, tuple[int, str]]:
-    """Decide about every record of a table, and read its classes from the column `target`.
+    """Decide about every record of a table, and read its classes from the column `target`, by default that of the fit.
 
     Rows that cannot be decided about (`qmedoid.tables.writing`) refuse the table, or are left out and, if the settings
     name a file for them, written there as they were.
@@ -181,12 +194,7 @@ def evaluate_file(
     about, with where the first of them is and why.
     """
     with TableReading(model, where, settings) as reading:
-        names = reading.source.names
-        if target not in names:
-            raise ContractError(
-                f"There is no column {target!r} with the classes.{did_you_mean(target, names)} The table "
-                f"has: {some_of([*map(repr, names)])}. Pass --target."
-            )
+        target = class_column(model, target, reading.source.names)
 
         def decide() -> list[tuple[Codes, Decisions, Hashes | None]]:
             parts = []

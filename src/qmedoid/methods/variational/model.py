@@ -57,7 +57,6 @@ def checked_expectations(found: Any, n_rows: int, n_observables: int) -> Array:
 
 Real = npt.NDArray[Any]
 Precision = Literal["float64", "float32"]
-PRECISIONS: tuple[Precision, ...] = ("float64", "float32")
 
 
 class Batch(NamedTuple):
