@@ -20,8 +20,8 @@ from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL
 from qmedoid.tables.cells import Cells
 from qmedoid.tables.dates import Spelt, find_dates, look_like_dates
+from qmedoid.tables.dialect import maybe_thousands
 from qmedoid.tables.kinds import DateOrder, kind_of_type
-from qmedoid.tables.text_files import maybe_thousands
 
 # What Arrow's own parser takes; the patterns keep it from raising at the first cell that is something else.
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
