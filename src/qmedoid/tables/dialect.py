@@ -12,15 +12,40 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.tables.arrow import check_unique
+from qmedoid.tables.arrow import MISSING, check_unique, shortened
 
 DELIMITERS = (",", ";", "\t", "|")
 _RECORDS = 200
 """Records that delimiters are judged by."""
+_FIRST = 1 << 14
+"""Bytes in which the first records of a text lie."""
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _POINT_NUMBER = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 _POINT_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?\s*")
+# What lines hold that are no records: a rule under a header, the foot of a report, a sum, units, what types are.
+_RULE = re.compile(r"[|+]?[-=_*~+]{2,}[-=_*~+|: ]*")
+_FOOT = re.compile(
+    r"(source|quelle|fuente|notes?|remarks?|generated|exported|created|downloaded|printed|retrieved|(last )?updated?|"
+    r"data as of|copyright|©|end of|page|sum|count|(grand |sub)?totals?|summe|gesamt)\b.*"
+    r"|\(?\d[\d,.]* (rows?|records?|lines?|entries|observations|cases|zeilen|datens(ä|ae)tze)\b.*",
+    re.IGNORECASE,
+)
+_TOTAL = re.compile(
+    r"((grand |sub|sub-|sub )?totals?|sums?|sum total|summe|gesamt|insgesamt|suma|somme|totaal|totale|итого|всего|"
+    r"averages?|mean|avg\.?|durchschnitt|mittelwert)\b ?:?",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"[\[(].*[\])]|%|°?[CFK]|[kmµμnd]?g|lbs?|[ckmµμn]?m[²³23]?|in(ch(es)?)?|f(ee)?t|y(ea)?rs?|y|months?|d(ays?)?|"
+    r"h(ou)?rs?|h|min(utes?)?|s(ec(onds?)?)?|ms|mm ?Hg|[kM]?Hz|[kM]?W|V|A|bpm|m/s|km/h|[mµμ]?mol(/l)?|[mµμ]?g/(d|m)?l|"
+    r"USD|EUR|GBP|[$€£]|units?|count|years old|int(eger|\d+)?|float\d*|double|str(ing)?|text|bool(ean)?|date(time)?|"
+    r"numeric|number|categor(y|ical)|object|(var)?char(\(\d+\))?",
+    re.IGNORECASE,
+)
+_NUMERIC = re.compile(r"[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?")
+_UNITS_BY = 5
+"""Records behind a row of units, at least, and those that show which columns are numbers."""
 # The line that says to a spreadsheet how cells are separated.
 _SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?(\r\n|\n|\r)', re.IGNORECASE)
 
@@ -28,11 +53,14 @@ _SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?(\r\n|\n|\r)', re.IGNORECASE)
 class Dialect(NamedTuple):
     """How a text writes its table; `header_end` and `header_lines` are bytes and lines up to the first record.
 
+    `header` is its line in UTF-8, by which it is known where it comes again; empty where it may be a record as well.
     `quoted` matches cells in quotes; its group is empty where one is not closed. With stray quotes (inside cells that
-    are not quoted), counting quotes does not show where cells end. Notes say what was adjusted.
+    are not quoted), counting quotes does not show where cells end. Notes say what was adjusted, and which lines before
+    the first record are left out.
     """
 
     names: tuple[str, ...]
+    header: bytes
     delimiter: str
     decimal: str
     newline: bytes
@@ -41,6 +69,7 @@ class Dialect(NamedTuple):
     quoted: re.Pattern[bytes]
     stray_quotes: bool
     notes: list[str]
+    left_out: list[str]
 
     def mask_quoted(self, block: bytes) -> bytes:
         """The block with all quoted cells overwritten, so that what is left of line ends ends a record."""
@@ -67,6 +96,7 @@ def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | No
         raise ParameterError(f"The decimal sign must be '.' or ','. Got {decimal!r} instead.")
     if decimal is not None and decimal == delimiter:
         raise ParameterError(f"The delimiter and the decimal sign cannot both be {decimal!r}.")
+    begun, start = start, _behind_comments(sample, start, newline)
     complete = sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1]
     text, _ = decoded(complete)
     if delimiter is None:
@@ -86,8 +116,77 @@ def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | No
     quoted = re.compile(rb'"(?<![^%b\r\n]")[^"]*(?:""[^"]*)*("|\Z)' % mark)
     end = quoted.sub(lambda cell: b"x" * len(cell[0]), sample[start:]).find(newline)
     end = len(sample) if end < 0 else start + end + 1
+    line = decoded(sample[start:end])[0].strip("\r\n").encode()
+    line = b"" if len(names) < 2 or any(map(_NUMERIC.fullmatch, header)) else line
+    left_out = list[str]()
+    if start > begun:
+        left_out.append(
+            f"{name}: {sample.count(newline, begun, start):,} lines before the header are comments, left out."
+        )
+    # The lines under the header, up to the first record.
+    while after := sample.find(newline, end) + 1:
+        under = decoded(sample[end:after])[0].strip()
+        what = no_record(under, delimiter, len(names))
+        what = what or units_among(decoded(sample[end : end + _FIRST])[0], delimiter, len(names))
+        if what is None or '"' in under:
+            break
+        if under:
+            where = f"line {sample.count(newline, 0, end) + 1}, under the header"
+            left_out.append(f"{name}: {where}, is no record and is left out ({what}): {shortened(under)!r}.")
+        end = after
     stray = re.search(rb'"(?<=[^%b\r\n"]")"*[^%b\r\n"]' % (mark, mark), sample) is not None
-    return Dialect(names, delimiter, decimal, newline, end, sample[:end].count(newline), quoted, stray, notes)
+    return Dialect(
+        names, line, delimiter, decimal, newline, end, sample[:end].count(newline), quoted, stray, notes, left_out
+    )
+
+
+def _behind_comments(sample: bytes, start: int, newline: bytes) -> int:
+    """Where the header begins behind comments; a line with as many cells as the record behind it is the header."""
+    found = re.compile(rb"(?:#[^\r\n]*(?:\r\n|\r|\n)+)+").match(sample, start)
+    if found is None:
+        return start
+    last = sample.rfind(newline + b"#", start, found.end()) + 1 or start
+    text = decoded(sample[last : found.end() + _FIRST])[0]
+    header, *record = _records(text, _find_delimiter(text), 2)
+    is_header = len(header) == len(*record or [()]) > 1 and any(map(_NUMERIC.fullmatch, *record))
+    return last if is_header else found.end()
+
+
+def no_record(line: str, delimiter: str, width: int, *, is_last: bool = False) -> str | None:
+    """What a line is that is surely no record of a table with so many columns; None where it may be one.
+
+    Of lines with a cell for each column only the last ones of a text may be the foot of a report, a sum or empty.
+    """
+    cells = [cell.strip() for record in _records(line, delimiter, 1) for cell in record]
+    given, is_full = [cell for cell in cells if cell], len(cells) == width
+    if given and all(_RULE.fullmatch(cell) for cell in given):
+        return "a rule"
+    if is_full and not is_last:
+        return None
+    if not given:
+        return "a line without cells"
+    if not is_full and line.lstrip().startswith("#"):
+        return "a comment"
+    is_foot = (len(given) == 1 and (not is_full or width > 2)) or (not is_full and ":" in given[0])
+    if is_foot and _FOOT.fullmatch(given[0]):
+        return "a footer"
+    is_sum = _TOTAL.fullmatch(given[0]) is not None and all(_NUMERIC.fullmatch(cell) for cell in given[1:])
+    return "a line of totals" if is_sum and len(given) > 1 else None
+
+
+def units_among(text: str, delimiter: str, width: int) -> str | None:
+    """Whether the first record says in which units, or of which types, the columns of numbers are."""
+    first, *others = _records(text, delimiter, _UNITS_BY + 1) or [[]]
+    if len(others) < _UNITS_BY or any(len(record) != width for record in (first, *others)):
+        return None
+    units, numeric = 0, 0
+    for top, *column in ([cell.strip() for cell in column] for column in zip(first, *others, strict=True)):
+        is_number = [_NUMERIC.fullmatch(cell) is not None for cell in column if cell not in MISSING]
+        if _NUMERIC.fullmatch(top) or (top and top in column):
+            return None
+        if len(is_number) > 2 and all(is_number):
+            units, numeric = units + (_UNIT.fullmatch(top) is not None), numeric + 1
+    return "a line of units" if units and 2 * units >= numeric else None
 
 
 def decoded(text: bytes) -> tuple[str, str]:

@@ -109,7 +109,8 @@ class Difference:
 
     Columns are missing, extra (ignored), or of kinds that cannot be read, with what they are. Suggestions lead from a
     missing column to one of a similar name and the same kind. `issues` are what cells hold
-    that the training rows did not; with `tolerate_unseen` new levels of closed categories break nothing.
+    that the training rows did not; with `tolerate_unseen` new levels of closed categories break nothing. Lines of a
+    text that are `left_out`, as they are no records, are noted.
     """
 
     contract: Contract
@@ -119,6 +120,7 @@ class Difference:
     kinds: Mapping[str, str] = field(default_factory=dict)
     issues: Issues | None = None
     tolerate_unseen: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def breaks(self) -> bool:
@@ -161,7 +163,7 @@ class Difference:
             if one.issues is not None:
                 issues.merge(one.issues)
         changes: dict[str, Any] = {"issues": issues}
-        for name in ("missing", "extra"):
+        for name in ("missing", "extra", "left_out"):
             changes[name] = tuple(dict.fromkeys([*getattr(self, name), *getattr(other, name)]))
         for name in ("suggestions", "kinds"):
             changes[name] = {**getattr(self, name), **getattr(other, name)}
@@ -196,7 +198,7 @@ class Difference:
         hints = {name: f"; did you mean {other!r}?" for name, other in self.suggestions.items()}
         breaking = [f"- missing: {name!r} ({kinds[name]}){hints.get(name, '')}" for name in self.missing]
         breaking += [f"~ kind: {name!r} was {_ARTICLES[kinds[name]]}, and is {now}" for name, now in self.kinds.items()]
-        notes: list[str] = []
+        notes = [f"~ lines: {one}" for one in self.left_out]
         rows = 0 if self.issues is None else self.issues.rows
         for column, issues in self._column_issues():
             name, may_be_new = f"{column.name!r}", column.is_open or self.tolerate_unseen

@@ -181,7 +181,7 @@ class TableReading(AbstractContextManager["TableReading"]):
 
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
-        self.difference = replace(self._difference, issues=self.issues)
+        self.difference = replace(self._difference, issues=self.issues, left_out=tuple(self.source.left_out))
         self.deviations = self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
         return self.difference
 

@@ -218,7 +218,7 @@ class TableSource(AbstractContextManager["TableSource"]):
     null type. Dictionaries are decoded. `n_bytes` is None for standard input, `n_rows` for texts. `is_text` says that
     at least one file is a text, `is_all_text` that all are, `decimal` is the decimal sign of texts. `origin` is the
     file of the batch that was read last, and the place of its first row there (from 0). `notes` say what was adjusted
-    while reading, each once.
+    while reading, each once; `left_out` those of them that are about lines which are no records.
     """
 
     def __init__(self, files: Sequence[TableFile], n_bytes: int | None, decimal: str | None = None) -> None:
@@ -240,7 +240,8 @@ class TableSource(AbstractContextManager["TableSource"]):
             self.schema = pa.schema(list(zip(self.names, types, strict=True)))
 
     def _gather_notes(self) -> None:
-        self.notes = list(dict.fromkeys(note for file in self._files for note in file.notes))
+        self.left_out = list(dict.fromkeys(note for file in self._files for note in file.left_out))
+        self.notes = [*dict.fromkeys(note for file in self._files for note in file.notes), *self.left_out]
 
     @property
     def bytes_read(self) -> int:
@@ -282,6 +283,7 @@ class TableSource(AbstractContextManager["TableSource"]):
                 row += batch.num_rows
                 self._gather_notes()
                 yield batch
+        self._gather_notes()
 
     def malformed(self, n_rows: int) -> dict[int, str]:
         """Which of the rows of the last batch are no rows, and why; in a tolerant source."""

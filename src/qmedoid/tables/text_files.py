@@ -5,6 +5,7 @@ says on which row a cell is wrong, and lets encodings be decided where they show
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -17,7 +18,7 @@ import pyarrow as pa
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
 from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, first_line, shortened
-from qmedoid.tables.dialect import Dialect, decoded, detect_dialect, maybe_thousands
+from qmedoid.tables.dialect import Dialect, decoded, detect_dialect, maybe_thousands, no_record
 
 if TYPE_CHECKING:
     from qmedoid.tables.source import Bytes
@@ -37,6 +38,10 @@ _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
 _MARK = b"\xef\xbb\xbf"
 """What a text in UTF-8 may begin with."""
+_FREQUENT = 500
+"""Bytes for each letter from which on it is found faster than a line."""
+_MOST_LAST = 100
+"""Lines at the end of a text that are looked at for the foot of a report."""
 _NULLS = [before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")]
 _Block: TypeAlias = tuple[bytes | memoryview, bool]
 """Whole records in UTF-8, there until the next block is asked for, and whether they hold quotes."""
@@ -73,6 +78,10 @@ class BlockRecords:
         blank = np.isin(first, (10, 13)) & ((lengths == 1) | ((lengths == 2) & (first == 13)))
         return np.append(starts[~blank], len(masked))
 
+    def spans(self, places: Collection[int]) -> list[tuple[int, int]]:
+        """Where records at some places of the block begin and end in its text."""
+        return [(int(self._starts[place]), int(self._starts[place + 1])) for place in sorted(places)]
+
     def written(self, places: Sequence[int]) -> list[tuple[int, str]]:
         """The lines (from 1) where records at some places of the block begin, and how they are written."""
         ends = _line_ends(np.frombuffer(self._bytes, dtype=np.uint8), self._dialect)
@@ -104,8 +113,10 @@ class TextFile:
     def __init__(self, data: "Bytes", delimiter: str | None, decimal: str | None, *, tolerant: bool = False) -> None:
         self.name, self.notes, self.n_taken, self._tolerant = data.name, list[str](), 0, tolerant
         self._asked, self._is_used = (delimiter, decimal), False
+        self._no_records = dict[int, str]()  # of the block that was parsed last, by place
+        self._left_out, self._first_left_out = Counter[str](), ""
         self._open(data)
-        self.names, self.decimal = self._dialect.names, self._dialect.decimal
+        self.decimal = self._dialect.decimal
         if bytes(self._first[0]).strip():
             self._first_rows = self._parse(self._first, self.names, {}, 0, self._dialect.header_lines)
         else:
@@ -129,7 +140,11 @@ class TextFile:
             self._sample += self._more(len(self._sample))
         self._dialect: Dialect = detect_dialect(self._sample, self._is_whole, self.name, *self._asked)
         self._has_stray_quotes = self._dialect.stray_quotes
+        self.names = self._dialect.names
+        header, seen = self._dialect.header, self._sample[self._dialect.header_end :]
+        self._rarest = bytes([min(header, key=seen.count)]) if header else b""
         self.notes += self._dialect.notes
+        self.left_out = self._dialect.left_out
         self._first: _Block = self._first_records()
         while not (self._is_whole or self._first[0]) and self._has_room():
             self._sample += self._more(len(self._sample))
@@ -142,7 +157,7 @@ class TextFile:
         """The records after the header that the sample holds complete."""
         rest = self._sample[self._dialect.header_end :]
         whole = rest if self._is_whole else rest[: self._last_end(rest, len(rest))]
-        return self._in_utf8(whole), b'"' in whole
+        return self._records_of((self._in_utf8(whole), b'"' in whole), 0)[0]
 
     def _first_texts(self, names: Sequence[str]) -> pa.Table:
         types = dict.fromkeys(names, pa.string())
@@ -168,17 +183,84 @@ class TextFile:
         """Batches of some columns; see `TableSource.batches`."""
         doubtful = {name for name in watched if self._may_have_thousands(name)} if self.decimal == "." else set()
         rows, lines = 0, self._dialect.header_lines
-        for text, has_quotes in self._blocks():
-            table = self._parse((text, has_quotes), columns, types, rows, lines, verbatim)
+        self._left_out.clear()
+        for block in self._blocks():
+            block, has_odd = self._records_of(block, lines)
+            table = self._parse(block, columns, types, rows, lines, verbatim)
+            if self._no_records:
+                records = BlockRecords(block[0], self._dialect, rows, lines, {})
+                odd = zip(records.spans(self._no_records), self._no_records.values(), strict=True)
+                block = self._without(block, [(*span, what) for span, what in odd], lines), block[1]
+                table, has_odd = self._parse(block, columns, types, rows, lines, verbatim), True
             if self._tolerant:
                 table = _with_empty_rows(table, sorted(self._malformed)) if self._malformed else table
-                self.block = BlockRecords(text, self._dialect, rows, lines, self._malformed)
+                self.block = BlockRecords(block[0], self._dialect, rows, lines, self._malformed)
             rows += table.num_rows
-            lines += bytes(text).count(self._dialect.newline) if has_quotes or self._tolerant else table.num_rows
+            is_plain = not (block[1] or has_odd or self._tolerant)
+            lines += table.num_rows if is_plain else bytes(block[0]).count(self._dialect.newline)
             for batch in table.combine_chunks().to_batches(BATCH_ROWS):
                 for name in sorted(doubtful):
                     _check_points(name, batch.column(name), doubtful)
                 yield batch
+        if self._left_out:
+            kinds = " and ".join(self._left_out)
+            which = f"{self._left_out.total():,} lines are no records and are left out ({kinds}): the first is line"
+            which = f"one line is no record and is left out ({kinds}): line" if self._left_out.total() == 1 else which
+            self.left_out = [*self._dialect.left_out, f"{self.name}: {which} {self._first_left_out}."]
+
+    def _records_of(self, block: _Block, lines: int) -> tuple[_Block, bool]:
+        """A block without lines that repeat the header and, at the end of the text, without what is no record.
+
+        With whether there was any.
+        """
+        text, has_quotes = block
+        whole = text if isinstance(text, bytes) else text.obj
+        assert isinstance(whole, bytes | bytearray), "a block is the beginning of a piece of memory"
+        newline, end, found = self._dialect.newline, len(text), self._repeated_headers(whole, len(text))
+        for _ in range(_MOST_LAST if self._is_whole else 0):
+            begin = whole.rfind(newline, 0, max(end - 1, 0)) + 1
+            line = whole[begin:end].decode(errors="replace").strip()
+            what = no_record(line, self._dialect.delimiter, len(self.names), is_last=True)
+            if what == "a line of totals":  # where other records begin like that it may be one as well
+                first = re.escape(line.strip(f" {self._dialect.delimiter}").partition(self._dialect.delimiter)[0])
+                what = None if len(re.findall(rf"(?m)(?:^|\W){first}(?=\W)".encode(), whole[:end])) > 1 else what
+            if begin == end or '"' in line or (line and what is None):
+                break
+            found, end = [*found, (begin, end, str(what))] if line else found, begin
+        if found and has_quotes:
+            masked = self._dialect.mask_quoted(bytes(text))
+            found = [one for one in found if one[0] == 0 or masked[one[0] - 1 : one[0]] == newline]
+        return ((self._without(block, found, lines), has_quotes), True) if found else (block, False)
+
+    def _repeated_headers(self, text: bytes | bytearray, size: int) -> list[tuple[int, int, str]]:
+        """Where lines of a block are the header once more, as of files that were put together."""
+        header, newline, found = self._dialect.header, self._dialect.newline, list[tuple[int, int, str]]()
+        # One letter is searched for much faster than a line, unless it is frequent.
+        if not header or not (count := text.count(self._rarest, 0, size)):
+            return found
+        sought = header if count * _FREQUENT > size else self._rarest
+        place = text.find(sought, 0, size)
+        while place >= 0:
+            begin = place - header.index(sought)
+            end = max(begin, 0) + len(header)
+            if begin >= 0 and text.startswith(header, begin, size) and text[end : end + 1] in (b"", b"\r", b"\n"):
+                begin -= len(_MARK) if text.endswith(_MARK, 0, begin) else 0
+                end = text.find(newline, end, size) + 1 or size
+                found += [(begin, end, "the header again")] if begin == 0 or text[begin - 1 : begin] == newline else []
+            place = text.find(sought, place + 1, size)
+        return found
+
+    def _without(self, block: _Block, spans: Sequence[tuple[int, int, str]], lines: int) -> bytes:
+        """A block in which lines that are no records are empty, so that lines count as they did; they are noted."""
+        content, newline, parts, at = bytes(block[0]), self._dialect.newline, list[bytes](), 0
+        for begin, end, what in sorted(spans):
+            if not self._left_out:
+                shown = shortened(content[begin:end].decode(errors="replace").strip())
+                self._first_left_out = f"{lines + content.count(newline, 0, begin) + 1:,}, {shown!r}"
+            self._left_out[what] += 1
+            parts += [content[at:begin], newline * max(content.count(newline, begin, end), 1)]
+            at = end
+        return b"".join([*parts, content[at:]])
 
     def _blocks(self) -> Iterator[_Block]:
         """Blocks of whole records, without the header; blank ones are left out."""
@@ -277,14 +359,18 @@ class TextFile:
 
         text, has_quotes = block
         bad = self._malformed = dict[int, str]()
+        odd = self._no_records = dict[int, str]()
+        sign = self._dialect.delimiter
 
         def pass_over(row: Any) -> str:
-            bad[row.number - 1] = f"the line has {_cells(row.actual_columns)}, the header has {row.expected_columns}"
-            return "skip"
+            if (what := no_record(row.text, sign, row.expected_columns)) is not None:
+                odd[row.number - 1] = what
+            else:
+                cells, expected = _cells(row.actual_columns), row.expected_columns
+                bad[row.number - 1] = f"the line has {cells}, the header has {expected}"
+            return "skip" if self._tolerant or what is not None else "error"
 
-        handler = pass_over if self._tolerant else None
-        sign = self._dialect.delimiter
-        parsing = arrow_csv.ParseOptions(delimiter=sign, newlines_in_values=has_quotes, invalid_row_handler=handler)
+        parsing = arrow_csv.ParseOptions(delimiter=sign, newlines_in_values=has_quotes, invalid_row_handler=pass_over)
         converted = {
             "column_types": {name: types[name] for name in columns if name in types},
             "null_values": _NULLS,
@@ -295,6 +381,7 @@ class TextFile:
         def parsed(size: int, n_columns: int) -> pa.Table:
             reading = arrow_csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
             bad.clear()
+            odd.clear()
             found = dict[str, pa.ChunkedArray]()
             for start in range(0, max(len(columns), 1), n_columns):
                 wanted = arrow_csv.ConvertOptions(include_columns=list(columns[start : start + n_columns]), **converted)
