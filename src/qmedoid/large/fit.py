@@ -47,11 +47,11 @@ from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables.arrow import DECIMAL, as_category
+from qmedoid.tables.arrow import DECIMAL, WORDS, as_category, kept_words, without_missing
 from qmedoid.tables.cells import cell_ranks, with_missing_values_out
 from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in, in_roles
 from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
-from qmedoid.tables.roles import Role, check_missing
+from qmedoid.tables.roles import check_missing
 from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_quantity
 
 # Held-out rows that are kept as they are, for a page about the model.
@@ -75,14 +75,18 @@ def dataset_digest(data: Dataset, *more: Any) -> str:
     return hashed.hexdigest()
 
 
-def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.Table:
-    """Raw rows in the types that their cells have in common."""
-    table = raw
+def in_types(raw: pa.Table, facts: TableFacts, settings: DatasetSettings, *, decided: bool = True) -> pa.Table:
+    """Raw rows in the types that their cells have in common.
+
+    Unless that is `decided`, it shows which words for missing cells are levels.
+    """
+    table, roles = raw, settings.all_roles
     if facts.reading.as_text:
         from qmedoid.tables.text_kinds import infer_types
 
         texts = [name for name, role in roles.items() if role in ("category", "date")]
-        table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts)
+        missing = dict.fromkeys(raw.column_names, ("",)) if decided else settings.missing
+        table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts, settings.target, missing)
         table = table.append_column(ROW, raw.column(ROW))
     for name in facts.categories:
         table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
@@ -100,7 +104,7 @@ def sample_of(
     weights: Array | None = None,
 ) -> Dataset:
     """Raw rows as they are fitted; weights that are all the same are none."""
-    table = in_types(raw, facts, settings.all_roles).combine_chunks()
+    table = in_types(raw, facts, settings).combine_chunks()
     rows, name = table.column(ROW).to_numpy(), str(settings.target)
     kept, target = Target.of_column(table.column(name), name, totals)
     assert len(kept) == len(table), "rows without a class are not drawn"
@@ -181,7 +185,18 @@ class _PassFit:
     def run(self, fit_sample: FitSample) -> InPasses:
         settings = self.settings
         raw = self._run("sample", passes.sample_rows, rates=self.rates).rows[passes.SAMPLE]
-        table = in_types(raw, self.runner.facts, settings.all_roles)
+        table = in_types(raw, self.runner.facts, settings, decided=False)
+        if self.reading.as_text:
+            labels = {self.target: [text.strip() for text in self.counted.counts if text.strip() in WORDS]}
+            words = kept_words(table.drop_columns([self.target])) | labels
+            self.reading = self.reading._replace(words=words)
+            read = [
+                pa.chunked_array([without_missing(chunk, words.get(name, ())) for chunk in column.chunks], column.type)
+                if column.type == pa.string()
+                else column
+                for name, column in zip(raw.column_names, raw.columns, strict=True)
+            ]
+            raw = pa.Table.from_arrays(read, names=raw.column_names)
         if not settings.takes_numbers:
             _, target = Target.of_column(table.column(self.target), self.target, self.counted.counts)
             refuse_quantity(self.target, target.classes.tolist(), target.counts.tolist())
@@ -200,7 +215,7 @@ class _PassFit:
         kind: CalibrationKind = recipe.calibration_kind(self.owner.calibration)
         calibrated, more = passes.calibrate_judged(model, calibrating, found, self.owner.operating_point, kind)
         report = passes.judged_report(calibrated, test, found) if len(test.codes) else None
-        held_out = in_types(found.rows[passes.HELD_OUT], self.runner.facts, settings.all_roles).drop_columns([ROW])
+        held_out = in_types(found.rows[passes.HELD_OUT], self.runner.facts, settings).drop_columns([ROW])
         n_training = found.total("training")
         more += self._own_notes(len(sampled.rows), n_training, kinds)
         notes = [*notes, *more, *self._time_notes(test, np.append(draws, calibrating.draws))]

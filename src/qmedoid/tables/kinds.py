@@ -12,12 +12,13 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened
+from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened, words_among
 from qmedoid.tables.roles import (
     Role,
     Sentinels,
     find_sentinels,
     may_hold_sentinels,
+    quoted,
     with_missing_values,
 )
 
@@ -380,9 +381,12 @@ def _are_days(values: Array) -> bool:
 def _category_column(
     name: str, array: pa.Array, *, keep: bool, note: str | None = None
 ) -> tuple[Column, str | None] | str:
+    import pyarrow.compute as pc
+
     text = cells.texts(array)
     given = len(text) - text.null_count
-    levels = len(text.drop_null().unique())
+    different = text.drop_null().unique()
+    levels = len(different)
     if given == 0:
         return EMPTY
     if levels == 1 and not text.null_count:
@@ -392,6 +396,13 @@ def _category_column(
             return OWN_TEXT
         nearly = _if_nearly(levels, given, "text")
         note = note or (f"column {name!r}: {nearly[0]}" if nearly else None)
+    if words := words_among(different):
+        held = " and ".join(f"{word!r} in {pc.sum(pc.equal(text, word)).as_py():,}" for word in words)
+        options = " ".join(f"--missing {quoted(f'{name}={word}')}" for word in words)
+        said = (
+            f"{held} of {len(text):,} rows: read as a level, not as a missing cell ({options} says that it is missing)"
+        )
+        note = "; ".join(one for one in (note, f"column {name!r}: {said}") if one)
     return Column(name, "category", bool(text.null_count)), note
 
 

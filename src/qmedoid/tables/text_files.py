@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
-from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, first_line, shortened
+from qmedoid.tables.arrow import BATCH_ROWS, SPELT_WORDS, WORDS, CellTypeError, first_line, shortened, without_missing
 from qmedoid.tables.dialect import Dialect, decoded, detect_dialect, maybe_thousands, no_record
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ _FREQUENT = 500
 """Bytes for each letter from which on it is found faster than a line."""
 _MOST_LAST = 100
 """Lines at the end of a text that are looked at for the foot of a report."""
-_NULLS = [before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")]
+NOTHING: Mapping[str, Collection[str]] = {}
+_BLANKS = ["", " ", "  "]
+_NULLS = [*_BLANKS, *SPELT_WORDS]
 _Block: TypeAlias = tuple[bytes | memoryview, bool]
 """Whole records in UTF-8, there until the next block is asked for, and whether they hold quotes."""
 
@@ -178,7 +180,13 @@ class TextFile:
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 
     def batches(
-        self, columns: Sequence[str], types: Mapping[str, Any], *, verbatim: bool = False, watched: Collection[str] = ()
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        *,
+        verbatim: bool = False,
+        watched: Collection[str] = (),
+        words: Mapping[str, Collection[str]] = NOTHING,
     ) -> Iterator[pa.RecordBatch]:
         """Batches of some columns; see `TableSource.batches`."""
         doubtful = {name for name in watched if self._may_have_thousands(name)} if self.decimal == "." else set()
@@ -186,12 +194,12 @@ class TextFile:
         self._left_out.clear()
         for block in self._blocks():
             block, has_odd = self._records_of(block, lines)
-            table = self._parse(block, columns, types, rows, lines, verbatim)
+            table = self._parse(block, columns, types, rows, lines, verbatim, words)
             if self._no_records:
                 records = BlockRecords(block[0], self._dialect, rows, lines, {})
                 odd = zip(records.spans(self._no_records), self._no_records.values(), strict=True)
                 block = self._without(block, [(*span, what) for span, what in odd], lines), block[1]
-                table, has_odd = self._parse(block, columns, types, rows, lines, verbatim), True
+                table, has_odd = self._parse(block, columns, types, rows, lines, verbatim, words), True
             if self._tolerant:
                 table = _with_empty_rows(table, sorted(self._malformed)) if self._malformed else table
                 self.block = BlockRecords(block[0], self._dialect, rows, lines, self._malformed)
@@ -353,8 +361,12 @@ class TextFile:
         rows: int,
         lines: int,
         verbatim: bool = False,
+        words: Mapping[str, Collection[str]] = NOTHING,
     ) -> pa.Table:
-        """The rows of a block; in a tolerant file without those that are malformed, by place in the block."""
+        """The rows of a block; in a tolerant file without those that are malformed, by place in the block.
+
+        Some `words` for a missing value are kept, by column.
+        """
         from pyarrow import csv as arrow_csv
 
         text, has_quotes = block
@@ -373,21 +385,29 @@ class TextFile:
         parsing = arrow_csv.ParseOptions(delimiter=sign, newlines_in_values=has_quotes, invalid_row_handler=pass_over)
         converted = {
             "column_types": {name: types[name] for name in columns if name in types},
-            "null_values": _NULLS,
             "strings_can_be_null": not verbatim,
             "decimal_point": self._dialect.decimal,
         }
+
+        kept = [] if verbatim else [name for name in columns if words.get(name)]
+        plain = [name for name in columns if name not in kept]
+        groups = [(plain, _NULLS)] * bool(plain or not kept) + [(kept, _BLANKS)] * bool(kept)
 
         def parsed(size: int, n_columns: int) -> pa.Table:
             reading = arrow_csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
             bad.clear()
             odd.clear()
             found = dict[str, pa.ChunkedArray]()
-            for start in range(0, max(len(columns), 1), n_columns):
-                wanted = arrow_csv.ConvertOptions(include_columns=list(columns[start : start + n_columns]), **converted)
-                table = arrow_csv.read_csv(pa.BufferReader(text), reading, parsing, wanted)
-                found.update(zip(table.column_names, table.columns, strict=True))
-            return table if len(columns) <= n_columns else pa.table(found)
+            for names, nulls in groups:
+                for start in range(0, max(len(names), 1), n_columns):
+                    some = list(names[start : start + n_columns])
+                    wanted = arrow_csv.ConvertOptions(include_columns=some, null_values=nulls, **converted)
+                    table = arrow_csv.read_csv(pa.BufferReader(text), reading, parsing, wanted)
+                    found.update(zip(table.column_names, table.columns, strict=True))
+            for name in kept:
+                if len(words[name]) < len(WORDS):
+                    found[name] = pa.chunked_array([without_missing(one, words[name]) for one in found[name].chunks])
+            return pa.table(found).select(columns) if kept or len(columns) > n_columns else table
 
         with suppress(pa.ArrowInvalid):  # a cell is wrong, or a record longer than what is parsed at once
             return parsed(max(_PARSED_AT_ONCE, _BYTES_OF_COLUMN * len(columns) // 8), _COLUMNS_AT_ONCE)
