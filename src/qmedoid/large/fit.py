@@ -200,7 +200,7 @@ class _PassFit:
         if not settings.takes_numbers:
             _, target = Target.of_column(table.column(self.target), self.target, self.counted.counts)
             refuse_quantity(self.target, target.classes.tolist(), target.counts.tolist())
-        kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows)
+        kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows, table.column(ROW).to_numpy())
         split = self._split(table, kinds.columns)
         training, draws = self._training_rows(raw, split)
         weights = None

@@ -70,10 +70,10 @@ class DatasetSettings:
             roles[name] = "ignore"
         return check_roles(("The options", roles), target=self.target)
 
-    def infer(self, table: pa.Table, n_rows: int | None = None) -> Inferred:
+    def infer(self, table: pa.Table, n_rows: int | None = None, rows: Codes | None = None) -> Inferred:
         """The kinds of the columns of a table; one without a column to learn from is refused.
 
-        `n_rows` are the rows of which those of the table are a sample.
+        `n_rows` are the rows of which those of the table are a sample, `rows` their numbers in the source.
         """
         found = infer_columns(
             table,
@@ -83,6 +83,7 @@ class DatasetSettings:
             date_order=self.date_order,
             missing={name: values for name, values in self.missing.items() if name != self.target},
             n_rows=n_rows,
+            rows=rows,
         )
         _check_any(found)
         used = {getattr(self, use): why for use, (_, why) in _USES.items()}
@@ -123,7 +124,7 @@ class Dataset:
         table = in_roles(table, settings.all_roles)
         found = kinds
         if found is None:
-            found = settings.infer(table)
+            found = settings.infer(table, rows=rows)
             if target.name in table.column_names:
                 found = replace(found, left_out={str(target.name): _TARGET_NAME, **found.left_out})
         rows = np.arange(table.num_rows) if rows is None else rows
@@ -180,7 +181,7 @@ class Dataset:
             weights = _weights_in(table, settings.weights, rows)
         if settings.times is not None and like is None:
             times = _times_in(table, settings.times)
-        kinds = settings.infer(table) if like is None else like.kinds
+        kinds = settings.infer(table, rows=rows) if like is None else like.kinds
         table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
         return cls(
             table, kinds, target, settings, rows, int(rows.max()) + 1, groups, weights, times, tuple(notes),

@@ -19,7 +19,7 @@ from qmedoid.model.contract import Column, Kind, split_spelling
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL, without_missing, words_among
 from qmedoid.tables.cells import Cells
-from qmedoid.tables.dates import Spelt, find_dates, look_like_dates
+from qmedoid.tables.dates import Spelt, find_dates, look_like_dates, other_dates
 from qmedoid.tables.dialect import maybe_thousands
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.text_files import NOTHING
@@ -249,7 +249,7 @@ def _example(cells: pa.Array, chosen: pa.Array) -> str:
 def in_other_spelling(wrong: pa.Array, column: Column) -> pa.Array:
     """Those of the cells that were not read which are numbers or dates all the same, spelt otherwise."""
     if column.kind == "date":
-        return wrong.filter(look_like_dates(wrong))
+        return wrong.filter(other_dates(wrong))
     marked = pc.or_(pc.ends_with(wrong, POINT_MARK), pc.match_substring_regex(wrong, _DOUBTFUL))
     return wrong.filter(pc.or_(marked, respelt(wrong, column.spelling)))
 
