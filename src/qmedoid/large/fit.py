@@ -48,7 +48,7 @@ from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import DECIMAL, WORDS, as_category, kept_words, without_missing
-from qmedoid.tables.cells import cell_ranks, with_missing_values_out
+from qmedoid.tables.cells import cell_ranks, in_one_look, with_missing_values_out
 from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in, in_roles
 from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
 from qmedoid.tables.roles import check_missing
@@ -200,7 +200,9 @@ class _PassFit:
         if not settings.takes_numbers:
             _, target = Target.of_column(table.column(self.target), self.target, self.counted.counts)
             refuse_quantity(self.target, target.classes.tolist(), target.counts.tolist())
-        kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows, table.column(ROW).to_numpy())
+        table, alike = in_one_look(table, settings.unread)
+        rows = table.column(ROW).to_numpy()
+        kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows, rows).with_notes(alike)
         split = self._split(table, kinds.columns)
         training, draws = self._training_rows(raw, split)
         weights = None
@@ -349,9 +351,10 @@ class _PassFit:
         seen = [name for name in inferred.left_out if self.settings.all_roles.get(name) != "ignore"]
         if seen and min(self.rates.values()) < 1.0:
             notes.append(f"why columns are left out ({some_of([*map(repr, seen)])}) was seen in a sample of the rows")
-        merged = len(self.counted.counts) - len({text.strip() for text in self.counted.counts})
+        merged = len(self.counted.counts) - len({*self.counted.classes.values()})
         if merged:
-            notes.append(f"{merged:,} of the classes in {self.target!r} differ from another by blanks around them only")
+            such = "differ from another by blanks or odd letters only"
+            notes.append(f"{merged:,} of the classes in {self.target!r} {such}")
         if self.counted.unlabeled:
             notes.append(f"{self.counted.unlabeled:,} rows have no class in {self.target!r} and are left out")
         return notes

@@ -103,13 +103,14 @@ def check_rows(
     """The report about a table whose categories by role are texts already."""
     if table.num_rows == 0:
         raise DataError("The table has no rows: there is nothing to check.")
+    table, alike = cells.in_one_look(table, {str(target), *(name for name, role in roles.items() if role == "ignore")})
     others = {name: values for name, values in (missing or {}).items() if name != target}
     how: Any = {"roles": roles, "decimal": decimal, "date_order": date_order, "missing": others}
     check = _Check(str(target))
     n_rows, counted = table.num_rows, list[CheckedClassDict]()
     if target is not None:
         table, counted = check.classes_of(table, (missing or {}).get(target, ()))
-    inferred = infer_columns(table, skip={target} if target else (), **how)
+    inferred = infer_columns(table, skip={target} if target else (), **how).with_notes(alike)
     table = cells.with_missing_values_out(table, inferred.columns)
     drafts = {column.name: column for column in inferred.columns}
     columns = list[CheckedColumnDict]()

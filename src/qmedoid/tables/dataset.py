@@ -70,6 +70,11 @@ class DatasetSettings:
             roles[name] = "ignore"
         return check_roles(("The options", roles), target=self.target)
 
+    @property
+    def unread(self) -> set[str]:
+        """The target, and columns that no model reads."""
+        return {str(self.target), *(name for name, role in self.all_roles.items() if role == "ignore")}
+
     def infer(self, table: pa.Table, n_rows: int | None = None, rows: Codes | None = None) -> Inferred:
         """The kinds of the columns of a table; one without a column to learn from is refused.
 
@@ -123,8 +128,9 @@ class Dataset:
         """The rows of a table in memory; `kinds` says how columns are read, if that was inferred from more rows."""
         table = in_roles(table, settings.all_roles)
         found = kinds
+        table, alike = cells.in_one_look(table, settings.unread)
         if found is None:
-            found = settings.infer(table, rows=rows)
+            found = settings.infer(table, rows=rows).with_notes(alike)
             if target.name in table.column_names:
                 found = replace(found, left_out={str(target.name): _TARGET_NAME, **found.left_out})
         rows = np.arange(table.num_rows) if rows is None else rows
@@ -153,6 +159,7 @@ class Dataset:
             labels = {name: tuple(str(label) for label in like.target.classes if str(label) in WORDS)}
             words = kept_words(like.table if like.whole is None else like.whole.drop_columns([name])) | labels
         whole, rows, notes = read_rows(source, settings, most_rows, rng, needed, words)
+        whole, alike = cells.in_one_look(whole, settings.unread)
         labeled, target = Target.of_column(whole[name], name, missing=settings.missing.get(name, ()))
         table, why = whole, ""
         if len(labeled) < len(table):
@@ -173,7 +180,7 @@ class Dataset:
                 refuse_quantity(name, labels, target.counts.tolist())
         merged = len(table[name].unique()) - len(target.classes)
         if merged > 0:
-            notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks around them only.")
+            notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks or odd letters only.")
         groups, weights, times = None, None, None
         if settings.groups is not None and settings.groups in table.column_names:
             groups = groups_in(table, settings.groups)
@@ -181,7 +188,7 @@ class Dataset:
             weights = _weights_in(table, settings.weights, rows)
         if settings.times is not None and like is None:
             times = _times_in(table, settings.times)
-        kinds = settings.infer(table, rows=rows) if like is None else like.kinds
+        kinds = settings.infer(table, rows=rows).with_notes(alike) if like is None else like.kinds
         table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
         return cls(
             table, kinds, target, settings, rows, int(rows.max()) + 1, groups, weights, times, tuple(notes),

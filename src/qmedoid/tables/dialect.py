@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.spelling import visible
 from qmedoid.tables.arrow import MISSING, check_unique, shortened
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -236,8 +237,11 @@ def _find_decimal(text: str, delimiter: str) -> tuple[str, list[str]]:
 
 def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
     """Names of columns without blanks around them, made up where there are none, and what was adjusted."""
-    notes, names = [], [cell.strip() for cell in header]
-    padded = [new for new, old in zip(names, header, strict=True) if new and new != old]
+    notes, names = [], [visible(cell) for cell in header]
+    odd = [new for new, old in zip(names, header, strict=True) if new and new != old.strip()]
+    if odd:
+        notes.append(f"Letters that do not show were dropped from the names of {len(odd)} columns, as in {odd[0]!r}.")
+    padded = [new for new, old in zip(names, header, strict=True) if new and new == old.strip() != old]
     if padded:
         notes.append(f"Blanks around the names of {len(padded)} columns were dropped, as in {padded[0]!r}.")
     unnamed = [place for place, found in enumerate(names) if not found]

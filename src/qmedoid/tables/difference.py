@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.model.contract import Column, Contract, Kind
+from qmedoid.spelling import look
 from qmedoid.tables.arrow import ENOUGH_ROWS, shortened
 from qmedoid.tables.documents import DifferenceDict, OddCellsDict
 from qmedoid.tables.kinds import kind_of_type
@@ -196,6 +197,9 @@ class Difference:
         """What breaks the contract, and what is only noted; without extra columns."""
         kinds = {column.name: column.kind for column in self.contract.columns}
         hints = {name: f"; did you mean {other!r}?" for name, other in self.suggestions.items()}
+        for name, other in self.suggestions.items():
+            if look(name) == look(other) and not (name + other).isascii():
+                hints[name] = f"; did you mean {other!r}, which looks the same and has other letters?"
         breaking = [f"- missing: {name!r} ({kinds[name]}){hints.get(name, '')}" for name in self.missing]
         breaking += [f"~ kind: {name!r} was {_ARTICLES[kinds[name]]}, and is {now}" for name, now in self.kinds.items()]
         notes = [f"~ lines: {one}" for one in self.left_out]
@@ -295,7 +299,7 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name.casefold())
+    return re.sub(r"[\W_]+", "", look(name).casefold())
 
 
 def _unseen_line(name: str, n_rows: int, levels: list[str]) -> str:

@@ -52,6 +52,12 @@ class Inferred:
     notes: dict[str, str] = field(default_factory=dict)
     sentinels: dict[str, Sentinels] = field(default_factory=dict)
 
+    def with_notes(self, more: Mapping[str, str]) -> "Inferred":
+        """The same with more notes on columns that are read."""
+        names = {column.name for column in self.columns}
+        notes = {name: f"{note}; {self.notes[name]}" if name in self.notes else note for name, note in more.items()}
+        return replace(self, notes=self.notes | {name: note for name, note in notes.items() if name in names})
+
 
 def kind_of_type(kind: pa.DataType) -> Kind | None:
     """What columns of an Arrow type are by default; None for lists, structs, bytes and columns without a type."""

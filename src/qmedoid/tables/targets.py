@@ -2,7 +2,7 @@
 
 Which of two classes an operating point is about, where nobody said: by what the words mean, else the rarer one.
 
-What is odd about a target: a quantity, classes of one row, classes that differ by case or blanks only.
+What is odd about a target: a quantity, classes of one row, classes that differ by case, blanks or odd letters only.
 """
 
 import re
@@ -17,9 +17,10 @@ from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.contract import Label
 from qmedoid.model.operating_point import Counts
-from qmedoid.spelling import did_you_mean
+from qmedoid.spelling import did_you_mean, look
 from qmedoid.tables.arrow import ENOUGH_ROWS, WORDS, shortened, words_among
 from qmedoid.tables.arrow import MISSING as MISSING_TEXTS
+from qmedoid.tables.cells import in_one_look
 from qmedoid.tables.roles import quoted
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?nan)", re.ASCII)
@@ -170,8 +171,8 @@ def class_labels(column: pa.ChunkedArray, name: str, missing: Collection[Any] = 
             raise DataError(
                 f"The target {name!r} holds a text of {longest:,} signs: that names no class. Give a column of names."
             )
-        # Nobody means two classes by "yes" and "yes ".
-        return rows, pc.utf8_trim_whitespace(column.cast(kind))
+        # Nobody means two classes by "yes" and "yes ", or by what looks the same.
+        return rows, pc.utf8_trim_whitespace(in_one_look(pa.table({name: column.cast(kind)}))[0].column(0))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return rows, column
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -200,7 +201,7 @@ def label_spelling(value: Any) -> str:
             return text.lower()
         # Not all that Python takes for a number is meant as one: 1_2 is a name.
         if not _NUMBER.fullmatch(text):
-            return text
+            return look(text)
         value = int(text) if text.lstrip("+-").isdecimal() else float(text)
     if isinstance(value, int):
         return str(value)
@@ -410,12 +411,12 @@ def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str
     spellings: dict[str, list[str]] = {}
     for label in labels:
         if isinstance(label, str):
-            spellings.setdefault("".join(label.casefold().split()), []).append(label)
+            spellings.setdefault("".join(look(label).casefold().split()), []).append(label)
     for alike in spellings.values():
         if len(alike) > 1:
             message = (
-                f"the classes {' and '.join(map(repr, alike[:_NAMED]))} differ by case or blanks only, and are fitted "
-                f"as {len(alike)} classes. Write them alike if one class is meant."
+                f"the classes {' and '.join(map(repr, alike[:_NAMED]))} differ by case, blanks or odd letters only, "
+                f"and are fitted as {len(alike)} classes. Write them alike if one class is meant."
             )
             notes.append(("class_spellings", message))
     return notes
