@@ -146,11 +146,14 @@ def _behind_comments(sample: bytes, start: int, newline: bytes) -> int:
     found = re.compile(rb"(?:#[^\r\n]*(?:\r\n|\r|\n)+)+").match(sample, start)
     if found is None:
         return start
-    last = sample.rfind(newline + b"#", start, found.end()) + 1 or start
-    text = decoded(sample[last : found.end() + _FIRST])[0]
-    header, *record = _records(text, _find_delimiter(text), 2)
-    is_header = len(header) == len(*record or [()]) > 1 and any(map(_NUMERIC.fullmatch, *record))
-    return last if is_header else found.end()
+    # The last of them, unless all lines of the table begin so.
+    last = max(sample.rfind(newline + b"#", start, found.end()) + 1, start)
+    for line in (start, last) if found.end() == len(sample) else (last,):
+        text = decoded(sample[line : line + _FIRST])[0]
+        header, *record = _records(text, _find_delimiter(text), 2)
+        if len(header) == len(*record or [()]) > 1 and any(re.search(r"\d", cell) for cell in record[0]):
+            return line
+    return found.end()
 
 
 def no_record(line: str, delimiter: str, width: int, *, is_last: bool = False) -> str | None:

@@ -116,7 +116,7 @@ class TextFile:
         self.name, self.notes, self.n_taken, self._tolerant = data.name, list[str](), 0, tolerant
         self._asked, self._is_used = (delimiter, decimal), False
         self._no_records = dict[int, str]()  # of the block that was parsed last, by place
-        self._left_out, self._first_left_out = Counter[str](), ""
+        self._left_out, self._first_left_out = Counter[str](), (0, "")
         self._open(data)
         self.decimal = self._dialect.decimal
         if bytes(self._first[0]).strip():
@@ -159,7 +159,9 @@ class TextFile:
         """The records after the header that the sample holds complete."""
         rest = self._sample[self._dialect.header_end :]
         whole = rest if self._is_whole else rest[: self._last_end(rest, len(rest))]
-        return self._records_of((self._in_utf8(whole), b'"' in whole), 0)[0]
+        block = self._records_of((self._in_utf8(whole), b'"' in whole), 0)[0]
+        self._left_out.clear()  # they come again with the first block
+        return block
 
     def _first_texts(self, names: Sequence[str]) -> pa.Table:
         types = dict.fromkeys(names, pa.string())
@@ -211,10 +213,10 @@ class TextFile:
                     _check_points(name, batch.column(name), doubtful)
                 yield batch
         if self._left_out:
-            kinds = " and ".join(self._left_out)
+            kinds, (number, shown) = " and ".join(self._left_out), self._first_left_out
             which = f"{self._left_out.total():,} lines are no records and are left out ({kinds}): the first is line"
             which = f"one line is no record and is left out ({kinds}): line" if self._left_out.total() == 1 else which
-            self.left_out = [*self._dialect.left_out, f"{self.name}: {which} {self._first_left_out}."]
+            self.left_out = [*self._dialect.left_out, f"{self.name}: {which} {number:,}, {shown!r}."]
 
     def _records_of(self, block: _Block, lines: int) -> tuple[_Block, bool]:
         """A block without lines that repeat the header and, at the end of the text, without what is no record.
@@ -262,9 +264,9 @@ class TextFile:
         """A block in which lines that are no records are empty, so that lines count as they did; they are noted."""
         content, newline, parts, at = bytes(block[0]), self._dialect.newline, list[bytes](), 0
         for begin, end, what in sorted(spans):
-            if not self._left_out:
-                shown = shortened(content[begin:end].decode(errors="replace").strip())
-                self._first_left_out = f"{lines + content.count(newline, 0, begin) + 1:,}, {shown!r}"
+            number = lines + content.count(newline, 0, begin) + 1
+            if not self._left_out or number < self._first_left_out[0]:
+                self._first_left_out = number, shortened(content[begin:end].decode(errors="replace").strip())
             self._left_out[what] += 1
             parts += [content[at:begin], newline * max(content.count(newline, begin, end), 1)]
             at = end
