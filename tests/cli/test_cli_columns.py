@@ -157,7 +157,7 @@ def test_a_fit_is_that_of_the_table_with_empty_cells(fitted):
         ("chol", "--missing takes a column and a value, such as Cholesterol=0. Got 'chol' instead."),
         ("choll=0", "--missing names 'choll', which is not a column. Did you mean 'chol'"),
         ("chol=low", "'low' cannot stand in column 'chol', which holds numbers, such as"),
-        ("y=0", "--missing names 'y', which is the target"),
+        ("chol= ", "--missing must name values of 'chol' that are not missing anyway"),
     ],
 )
 def test_what_cannot_be_is_refused(cli, fitted, value, message):

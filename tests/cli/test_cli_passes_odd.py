@@ -52,7 +52,7 @@ def test_columns_in_any_order_and_notes_of_files(cli, tmp_path, ends):
     # A sample shows numbers of rows with gaps between them, in the measure of the table.
     assert printed["left_out"] == {"number": "it numbers the rows"}
     said = " ".join(printed["notes"])
-    assert "2 of the classes in 'class' differ from another by blanks around them only" in said
+    assert "2 of the classes in 'class' differ from another by blanks or odd letters only" in said
     assert "was seen in a sample of the rows" in said
     if ends == "csv":
         assert "read with a decimal comma" in said
@@ -144,3 +144,28 @@ def test_a_file_that_changes_between_passes_is_refused(cli, tmp_path, monkeypatc
     outcome = cli("fit", folder, *OPTIONS, "--resume", "-o", tmp_path / "m")
     assert outcome.code == 3
     assert "1.parquet was changed while the table was fitted" in outcome.json["error"]
+
+
+def test_words_that_are_classes_or_levels_are_so_in_every_pass(cli, tmp_path):
+    rng = np.random.default_rng(5)
+    town = rng.choice(np.array(["None", "Köln", "Bonn", "?"], dtype=object), N_ROWS, p=[0.5, 0.25, 0.2, 0.05])
+    frame = made(town=town)
+    frame["class"] = np.where(frame["class"] == "x", "NA", np.where(rng.random(N_ROWS) < 0.03, "-", "y"))
+    (tmp_path / "t").mkdir()
+    frame.to_csv(tmp_path / "t" / "one.csv", index=False)
+    printed = cli.ok("fit", tmp_path / "t", *OPTIONS, "-o", tmp_path / "m").json
+    assert printed["passes"]["sampled"] < 2_500
+    assert printed["classes"] == ["NA", "y"]
+    notes, n_left = " ".join(printed["notes"]), int((frame["class"] == "-").sum())
+    assert f"{n_left:,} hold '-'" in notes
+    assert "'None' in" in notes
+    assert "read as a level" in notes
+    model = load(tmp_path / "m")
+    # Every row that has a class is counted, and none of the levels is a new one.
+    assert model.model.training.n_rows + printed["held_out"]["rows"] == N_ROWS - n_left
+    assert not any("did not" in note for note in printed["notes"])
+    encoding = model.model.encodings[model.model.contract.names.index("town")]
+    assert encoding.levels == ("Bonn", "Köln", "None")
+    evaluated = cli.ok("evaluate", tmp_path / "m", tmp_path / "t" / "one.csv", "--all-rows", "--json").json
+    assert evaluated["rows"] == N_ROWS - n_left
+    assert evaluated["left_out"]["missing"] == n_left

@@ -91,4 +91,4 @@ def test_odd_targets_are_warned_of():
     table = MedoidClassifier(method=SMALL, random_state=0)
     said = _fit(table, X, y)
     assert [note for note in said if "'yes' has one row only" in note]
-    assert [note for note in said if "differ by case or blanks only" in note]
+    assert [note for note in said if "differ by case, blanks or odd letters only" in note]

@@ -246,3 +246,25 @@ def test_flattened_refuses_a_circuit():
     circuit = VariationalClassifier(n_steps=2, random_state=0).fit(X[:100:2], y[:100:2])
     with pytest.raises(ModelError, match="circuit takes part"):
         as_document(circuit.model_)
+
+
+@needs_node
+def test_javascript_finds_levels_that_look_the_same_as_tables_do(tmp_path):
+    rng = np.random.default_rng(0)
+    levels = ["Roma", "it's", "Caf\u00e9", "\u043d\u043e\u0441", "2.5", "a-b", "...", "m2"]
+    town, x = rng.choice(levels, 400), rng.normal(size=400)
+    label = (np.isin(town, levels[::2]) ^ (rng.random(400) < 0.2)).astype(int)
+    made = MedoidClassifier(method="evidence", random_state=0).fit({"town": town, "x": x}, label).to_saved()
+    letters = [
+        *"Rom.ait'sCf-b25 \u0301\u200b\u00ad\u00a0\u2009\u2019`\u2013\u043e\u0430\u0435\u0421",
+        *"\uff52\uff12\u00b2\u03bf\t\ufeff\u00e9\u043d\u0441",
+        *levels * 8,
+    ]
+    odd = ["".join(rng.choice(letters, rng.integers(0, 4))) for _ in range(600)]
+    odd += [
+        level[:place] + one + level[place:] for level in levels for one in letters[:34] for place in range(len(level))
+    ]
+    table = pa.table({"town": odd, "x": np.zeros(len(odd))})
+    found = run_in_node(as_javascript(made.model), table.to_pylist(), tmp_path)
+    np.testing.assert_allclose(found["scores"], made.decide(table, on_mismatch="warn").scores, atol=1e-10)
+    assert len(np.unique(np.round(np.array(found["scores"])[:, 1], 6))) > len(levels)

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from qmedoid.model.contract import Column, Levels
+from qmedoid.tables.dialect import DELIMITERS, detect_dialect
 from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import encode_column
 from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.text_files import DELIMITERS, detect_dialect
 
 
 @pytest.mark.parametrize(("delimiter", "other"), list(itertools.permutations(DELIMITERS, 2)))

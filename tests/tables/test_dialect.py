@@ -12,9 +12,9 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
 from qmedoid.tables.arrow import MISSING, CellTypeError
 from qmedoid.tables.cells import texts
+from qmedoid.tables.dialect import DELIMITERS, detect_dialect
 from qmedoid.tables.kinds import infer_columns, with_levels_of
 from qmedoid.tables.source import open_table
-from qmedoid.tables.text_files import DELIMITERS, detect_dialect
 
 cells = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=8)
 

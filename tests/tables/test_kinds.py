@@ -77,7 +77,7 @@ def test_texts_are_numbers_if_nine_in_ten_are(words):
 def test_note_counts_cells_and_shows_one():
     inferred = infer(c=["1", "2", None, "3"] * 10 + ["n/a"] * 2)
     assert list(inferred.notes.values()) == [
-        "column 'c': 2 of 42 cells are not numbers, such as 'n/a': taken as missing"
+        "column 'c': 2 of 42 cells are not numbers, such as 'n/a': taken as missing, the first in row 40 (from 0)"
     ]
 
 

@@ -182,7 +182,7 @@ def test_classes_of_one_row_are_named():
 @pytest.mark.parametrize("labels", [("No", "no"), ("no", "no "), ("New York", "new  york"), ("A", "b", "a")])
 def test_classes_that_differ_by_case_or_blanks_only_are_told(labels):
     (note,) = messages(labels, [9] * len(labels))
-    assert "differ by case or blanks only" in note
+    assert "differ by case, blanks or odd letters only" in note
     assert repr(labels[0]) in note
 
 

@@ -134,7 +134,7 @@ def test_the_option_that_is_named_says_the_value_that_was_found(text):
         ({"choll": [0]}, ParameterError, "names 'choll', which is not a column. Did you mean 'chol'"),
         ({"chol": ["low"]}, DataError, "'low' cannot stand in column 'chol', which holds numbers, such as"),
         ({"day": ["someday"]}, DataError, "'someday' cannot stand in column 'day', which holds dates, such as"),
-        ({"chol": []}, ParameterError, "must name values of 'chol' that are not missing anyway"),
+        ({"chol": [" "]}, ParameterError, "must name values of 'chol' that are not missing anyway"),
         ({"chol": [None]}, ParameterError, "must name values of 'chol' that are not missing anyway"),
         ([("chol", 0)], ParameterError, "must map column names to lists of values"),
     ],

@@ -42,7 +42,7 @@ def test_role_wins_over_the_guess(role, cells, expected):
 
 def test_cells_that_are_not_of_the_role_are_counted():
     assert read("number", ["1", "2", "x"]).notes["c"] == (
-        "column 'c': 1 of 3 cells are not numbers, such as 'x': taken as missing"
+        "column 'c': 1 of 3 cells are not numbers, such as 'x': taken as missing, the first in row 2 (from 0)"
     )
     days = read("date", ["2024-01-01", "2024-01-02", "soon"])
     assert "1 of 3 cells are not dates, such as 'soon'" in days.notes["c"]

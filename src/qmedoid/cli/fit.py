@@ -311,7 +311,7 @@ def _passes(options: FitOptions, output: Path, source: TableSource, *, is_small:
 
             results.append(results_by(stack.enter_context(connected(options.dask))))
         runner = file_runner(table, *results, folder=folder, on_rows=show)
-        counted = count_rows(runner, options.target)
+        counted = count_rows(runner, options.target, settings.missing.get(options.target, ()))
         if needed_bytes(counted.n_rows, width) <= memory:
             if folder is not None:
                 folder.remove()

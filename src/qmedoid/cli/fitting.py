@@ -66,7 +66,7 @@ def _missing_values(options: TableOptions, names: Sequence[str]) -> dict[str, tu
             (text[: places[0]], text[places[0] + 1 :]),
         )
         found.setdefault(name, []).append(value)
-    return check_missing("--missing", found, names=names, target=options.target)
+    return check_missing("--missing", found, names=names)
 
 
 def read_dataset(options: TableOptions, source: TableSource, like: Dataset | None = None) -> Dataset:

@@ -15,6 +15,10 @@ const qmedoid = (() => {
   // What tables take off texts; that of JavaScript knows others.
   const BLANKS = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+";
   const AROUND = new RegExp(`^${BLANKS}|${BLANKS}$`, "g");
+  const SIGNS = /[`´‘-‟ʹʻʼˈ′＇″«»‐-―−]/g;
+  const HIDDEN = /[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]/g;
+  const LATIN = new Map([..."АВЕКМНОРСТХЅІЈаеорсухѕіјΑΒΕΖΗΙΚΜΝΟΡΤΥΧον"].map((letter, place) =>
+    [letter, "ABEKMHOPCTXSIJaeopcyxsijABEZHIKMNOPTYXov"[place]]));
   const DAY = 86400000000, HOUR = 3600000000;
 
   // Numbers of a packed array, as doubles.
@@ -58,7 +62,20 @@ const qmedoid = (() => {
 
   // ---- cells of a record as numbers --------------------------------------------------------------------------------
 
-  const spelt = (text) => (FRACTION.test(text) ? String(Number(text)) : text);
+  const spelt = (text) => (FRACTION.test(look(text)) ? String(Number(look(text))) : look(text));
+
+  // A text that is the same for all texts which look like it: `look` of qmedoid.
+  function look(text) {
+    if (!/[^\0-\x7f]|`|\.\s*$|[\t-\r]/.test(text)) return text;
+    const plain = trimmed(text.replace(SIGNS, (sign) => (/[‐-―−]/.test(sign) ? "-" : /[“-‟″«»]/.test(sign) ? '"' : "'"))
+      .normalize("NFKC").replace(HIDDEN, "").replace(/[\s\x1c-\x1f\x85]/g, " "));
+    const latin = plain.replace(/[\p{L}\p{Nl}\p{No}]+/gu, (word) => {
+      if (!/[\x80-\uffff]/.test(word) || !/[\0-\u024f]/.test(word)) return word;
+      const found = word.replace(/./gu, (letter) => LATIN.get(letter) ?? letter);
+      return /[^\0-\u024f]/u.test(found) ? word : found;
+    });
+    return latin.replace(/[. ]+$/, "") || latin;
+  }
 
   function levelFinder(levels) {
     const exact = new Map(levels.map((level, place) => [level, place])), spellings = new Map();
@@ -71,7 +88,7 @@ const qmedoid = (() => {
       const text = typeof cell === "string" ? cell : spelt(String(cell));
       if (exact.has(text)) return exact.get(text);
       if (isBlank(text)) return levels.length;
-      const place = spellings.get(spelt(trimmed(text)));
+      const own = spelt(trimmed(text)), place = own === "" ? levels.length : spellings.get(own);
       return place === undefined || place < 0 ? levels.length + 1 : place;
     };
   }

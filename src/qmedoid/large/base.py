@@ -22,8 +22,10 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.row_groups import Bits, mixed
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
+from qmedoid.tables.arrow import WORDS
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import MISSING, label_codes
+from qmedoid.tables.text_files import NOTHING
 from qmedoid.tables.text_kinds import comma_numbers
 
 ROW = "\x00row"
@@ -145,10 +147,14 @@ def cell_bits(column: pa.Array | pa.ChunkedArray | npt.NDArray[Any]) -> Bits:
 
 
 class RawReading(NamedTuple):
-    """How raw cells are read: all as text where a file of the table is one, and with which decimal sign."""
+    """How raw cells are read: all as text where a file of the table is one, and with which decimal sign.
+
+    Words for missing cells are kept in all columns, or those that are levels or classes (`words`, by column).
+    """
 
     as_text: bool
     decimal: str = "."
+    words: Mapping[str, Sequence[str]] | None = None
 
     def batches(
         self, source: TableSource, first_row: int, columns: Sequence[str] | None = None
@@ -156,7 +162,8 @@ class RawReading(NamedTuple):
         """Batches of some columns of a partition, or of all, with the place of the first row of each in the table."""
         names = source.names if columns is None else columns
         types = dict.fromkeys(names, pa.string()) if self.as_text else None
-        for batch in source.batches(columns, types):
+        words = dict.fromkeys(names, WORDS) if self.words is None else self.words
+        for batch in source.batches(columns, types, words=words if self.as_text else NOTHING):
             yield batch, first_row
             first_row += batch.num_rows
 
@@ -184,10 +191,13 @@ class RawReading(NamedTuple):
 
 
 def label_texts(column: pa.Array | pa.ChunkedArray) -> tuple[Codes, list[str]]:
-    """The number of the label of every cell, and the labels as texts; −1 where a cell holds none."""
+    """The number of the label of every cell, and the labels as texts; −1 where a cell holds none.
+
+    Words for missing cells are labels: `qmedoid.tables.targets.class_words` says which of them are classes.
+    """
     found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     encoded = found.dictionary_encode()
-    is_label = label_codes(encoded.dictionary, ()) != MISSING
+    is_label = label_codes(encoded.dictionary, WORDS) != MISSING
     texts = [str(value) for value in encoded.dictionary.to_pylist()]
     places = np.append(np.where(is_label, np.arange(len(texts)), -1), -1)
     return places[encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)], texts

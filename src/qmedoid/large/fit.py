@@ -47,11 +47,11 @@ from qmedoid.methods.calibration import CalibrationKind
 from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables.arrow import DECIMAL, as_category
-from qmedoid.tables.cells import cell_ranks, with_missing_values_out
+from qmedoid.tables.arrow import DECIMAL, WORDS, as_category, kept_words, without_missing
+from qmedoid.tables.cells import cell_ranks, in_one_look, with_missing_values_out
 from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in, in_roles
 from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
-from qmedoid.tables.roles import Role, check_missing
+from qmedoid.tables.roles import check_missing
 from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_quantity
 
 # Held-out rows that are kept as they are, for a page about the model.
@@ -75,14 +75,18 @@ def dataset_digest(data: Dataset, *more: Any) -> str:
     return hashed.hexdigest()
 
 
-def in_types(raw: pa.Table, facts: TableFacts, roles: Mapping[str, Role]) -> pa.Table:
-    """Raw rows in the types that their cells have in common."""
-    table = raw
+def in_types(raw: pa.Table, facts: TableFacts, settings: DatasetSettings, *, decided: bool = True) -> pa.Table:
+    """Raw rows in the types that their cells have in common.
+
+    Unless that is `decided`, it shows which words for missing cells are levels.
+    """
+    table, roles = raw, settings.all_roles
     if facts.reading.as_text:
         from qmedoid.tables.text_kinds import infer_types
 
         texts = [name for name, role in roles.items() if role in ("category", "date")]
-        table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts)
+        missing = dict.fromkeys(raw.column_names, ("",)) if decided else settings.missing
+        table = infer_types(raw.drop_columns([ROW]), facts.reading.decimal, texts, settings.target, missing)
         table = table.append_column(ROW, raw.column(ROW))
     for name in facts.categories:
         table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
@@ -100,7 +104,7 @@ def sample_of(
     weights: Array | None = None,
 ) -> Dataset:
     """Raw rows as they are fitted; weights that are all the same are none."""
-    table = in_types(raw, facts, settings.all_roles).combine_chunks()
+    table = in_types(raw, facts, settings).combine_chunks()
     rows, name = table.column(ROW).to_numpy(), str(settings.target)
     kept, target = Target.of_column(table.column(name), name, totals)
     assert len(kept) == len(table), "rows without a class are not drawn"
@@ -162,11 +166,24 @@ class PassFit:
         """Fit a sample of the rows by `fit_sample`, which fits the owner or a copy, and the rest to all rows."""
         settings = self.settings
         raw = self._run("sample", passes.sample_rows, rates=self.rates).rows[passes.SAMPLE]
-        table = in_types(raw, self.runner.facts, settings.all_roles)
+        table = in_types(raw, self.runner.facts, settings, decided=False)
+        if self.reading.as_text:
+            labels = {self.target: [text.strip() for text in self.counted.counts if text.strip() in WORDS]}
+            words = kept_words(table.drop_columns([self.target])) | labels
+            self.reading = self.reading._replace(words=words)
+            read = [
+                pa.chunked_array([without_missing(chunk, words.get(name, ())) for chunk in column.chunks], column.type)
+                if column.type == pa.string()
+                else column
+                for name, column in zip(raw.column_names, raw.columns, strict=True)
+            ]
+            raw = pa.Table.from_arrays(read, names=raw.column_names)
         if not settings.takes_numbers:
             _, target = Target.of_column(table.column(self.target), self.target, self.counted.counts)
             refuse_quantity(self.target, target.classes.tolist(), target.counts.tolist())
-        kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows)
+        table, alike = in_one_look(table, settings.unread)
+        rows = table.column(ROW).to_numpy()
+        kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows, rows).with_notes(alike)
         split = self._split(table, kinds.columns)
         training, draws = self._training_rows(raw, split)
         weights = None
@@ -181,7 +198,7 @@ class PassFit:
         kind: CalibrationKind = recipe.calibration_kind(self.owner.calibration)
         calibrated, more = passes.calibrate_judged(model, calibrating, found, self.owner.operating_point, kind)
         report = passes.judged_report(calibrated, test, found) if len(test.codes) else None
-        held_out = in_types(found.rows[passes.HELD_OUT], self.runner.facts, settings.all_roles).drop_columns([ROW])
+        held_out = in_types(found.rows[passes.HELD_OUT], self.runner.facts, settings).drop_columns([ROW])
         n_training = found.total("training")
         more += self._own_notes(len(sampled.rows), n_training, kinds)
         notes = [*notes, *more, *self._time_notes(test, np.append(draws, calibrating.draws))]
@@ -315,9 +332,10 @@ class PassFit:
         seen = [name for name in inferred.left_out if self.settings.all_roles.get(name) != "ignore"]
         if seen and min(self.rates.values()) < 1.0:
             notes.append(f"why columns are left out ({some_of([*map(repr, seen)])}) was seen in a sample of the rows")
-        merged = len(self.counted.counts) - len({text.strip() for text in self.counted.counts})
+        merged = len(self.counted.counts) - len({*self.counted.classes.values()})
         if merged:
-            notes.append(f"{merged:,} of the classes in {self.target!r} differ from another by blanks around them only")
+            such = "differ from another by blanks or odd letters only"
+            notes.append(f"{merged:,} of the classes in {self.target!r} {such}")
         if self.counted.unlabeled:
             notes.append(f"{self.counted.unlabeled:,} rows have no class in {self.target!r} and are left out")
         if self.test < self.requested:

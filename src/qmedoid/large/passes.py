@@ -1,7 +1,7 @@
 """The passes over a table: counts of its classes, a sample of its rows, and scores of rows that are new to the fit."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,12 +22,13 @@ from qmedoid.model.decision import Decision
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.training_summary import KEY_BYTES, TrainingSummary
 from qmedoid.tables import cells
+from qmedoid.tables.arrow import WORDS
 from qmedoid.tables.difference import Issues
 from qmedoid.tables.encode import keyed_hashes
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes, label_spelling
+from qmedoid.tables.targets import MISSING, UNKNOWN, class_words, label_codes, label_spelling, sum_labels
 
 MOST_LABELS = 10_000
 """Different cells of a target from which on it is a quantity, or a name for every row."""
@@ -86,11 +87,18 @@ class Counted(NamedTuple):
         return found
 
 
-def count_rows(runner: Runner, target: str) -> Counted:
-    """Count rows and labels; a target that holds no classes is refused."""
+def count_rows(runner: Runner, target: str, missing: Collection[Any] = ()) -> Counted:
+    """Count rows and labels, without values of the target that are `missing`; one that holds no classes is refused."""
     found = runner.each("count", partial(count_labels, reading=runner.facts.reading, target=target))
     together = merge(found)
     counts = {text: n for text, n in together.counts.get("labels", {}).items() if n}
+    kept = class_words(counts, missing)
+    is_said = label_codes(pa.array(list(counts)), tuple(str(value) for value in missing if value != "")) >= 0
+    others = [
+        text for text, said in zip(counts, is_said, strict=True) if said or (text.strip() in WORDS and text not in kept)
+    ]
+    left_out = {text: counts.pop(text) for text in others}
+    left_out |= {text: counts.pop(text) for text in sum_labels(counts)}
     classes = {text: label_spelling(text) for text in counts}
     if not counts:
         raise DataError(f"No row of {runner.facts.description} has a class in {target!r}: there is nothing to fit.")
@@ -100,7 +108,10 @@ def count_rows(runner: Runner, target: str) -> Counted:
             "column as target, or a table with other rows as well."
         )
     lengths, notes = [one.total("rows") for one in found], [*together.counts.get("notes", {})]
-    return Counted(lengths, counts, together.total("unlabeled"), classes, notes)
+    if left_out:
+        held = some_of([f"{n:,} hold {text!r}" for text, n in left_out.items()], 5)
+        notes.append(f"Rows are left out without a class in {target!r}: {held} (--missing decides which are).")
+    return Counted(lengths, counts, together.total("unlabeled") + sum(left_out.values()), classes, notes)
 
 
 SAMPLE = "sample"

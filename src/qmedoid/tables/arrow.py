@@ -4,7 +4,7 @@ import datetime
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,9 @@ from qmedoid.spelling import did_you_mean
 _MISSING_TEXTS = "NA N/A n/a #N/A NaN nan null NULL None ? - <NA> NaT #NA n.a. N.A."
 MISSING = ("", *_MISSING_TEXTS.split())
 """Cells that stand for a missing value."""
+WORDS = MISSING[1:]
+"""Those of them that may be names all the same: of a class, or of a level."""
+SPELT_WORDS = [before + word + after for word in WORDS for before in ("", " ") for after in ("", " ")]
 BATCH_ROWS = 1 << 16
 DECIMAL = b"qmedoid.decimal"
 """Where a table that was read from texts says which decimal sign they have."""
@@ -118,13 +121,28 @@ def _converted(column: pa.Array, kind: Any, name: str, source: str, first_row: i
         raise CellTypeError(message) from error
 
 
-def without_missing(column: pa.Array) -> pa.Array:
-    """Texts without blanks around them, and null where they stand for a missing value."""
+def without_missing(column: pa.Array, kept: Collection[str] = ()) -> pa.Array:
+    """Texts without blanks around them, and null where they stand for a missing value; some words may be kept."""
     from pyarrow import compute
 
     column = compute.utf8_trim_whitespace(column)
-    missing = compute.is_in(column, value_set=pa.array(MISSING))
-    return compute.if_else(missing, pa.scalar(None, pa.string()), column)
+    missing = compute.is_in(column, value_set=pa.array([one for one in MISSING if one not in kept], column.type))
+    return compute.if_else(missing, pa.scalar(None, column.type), column)
+
+
+def words_among(column: pa.Array | pa.ChunkedArray) -> dict[str, int]:
+    """Rows of a column of texts that hold a word for a missing value, by the word."""
+    from pyarrow import compute
+
+    found = column.filter(compute.is_in(column, value_set=pa.array(SPELT_WORDS, column.type)))
+    counts = compute.utf8_trim_whitespace(found).value_counts()
+    return dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))
+
+
+def kept_words(table: pa.Table) -> dict[str, tuple[str, ...]]:
+    """The words for a missing value that the columns of texts hold all the same, by column, if they hold any."""
+    texts = [field.name for field in table.schema if field.type == pa.string()]
+    return {name: tuple(found) for name in texts if (found := words_among(table.column(name)))}
 
 
 _ALLOWED = (

@@ -23,6 +23,7 @@ class BinaryFile:
     is_text = False
     decimal = "."
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def __init__(self, path: Path, row_groups: range | None = None) -> None:
         self.name, self._file, self.n_taken, self._row_groups = str(path), str(path), 0, row_groups
@@ -104,6 +105,7 @@ class MemoryFile:
     is_text = False
     decimal = "."
     notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def __init__(self, table: pa.Table, name: str) -> None:
         self.name, self.n_taken = name, 0

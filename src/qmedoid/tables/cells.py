@@ -4,7 +4,8 @@ What is not of the kind becomes missing and is handed back. Arrow's functions on
 small table of numbers takes to be scored: they are imported where a text turns up.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from qmedoid.arrays import Codes, Flags
 from qmedoid.geometry.row_groups import ranks
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
+from qmedoid.spelling import look
 from qmedoid.tables.arrow import number_blocks
 
 Floats = npt.NDArray[np.float64]
@@ -25,6 +27,8 @@ _LAST_SECOND = 2**63 // 10**6
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _TRUE, _FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 _FRACTION = r"^-?(0|[1-9]\d{0,14})\.\d*$"
+ODD_LETTERS = r"[^\x00-\x7f]|`|\.\s*$|[\t-\r]"
+"""What texts hold of which another may look the same."""
 LARGEST = 1e150
 """Numbers beyond this have squares that leave the range of double precision; models do not take them."""
 
@@ -234,6 +238,43 @@ def joined_texts(parts: Sequence[pa.Array], sign: str) -> pa.Array:
     return joined
 
 
+def in_one_look(table: pa.Table, skip: Collection[str] = ()) -> tuple[pa.Table, dict[str, str]]:
+    """A table in which texts of a column that look the same are written as the most frequent of them; and notes."""
+    import pyarrow.compute as pc
+
+    notes = {}
+    for name in table.column_names:
+        column = table.column(name)
+        is_category = pa.types.is_dictionary(column.type)
+        if name in skip or (column.type.value_type if is_category else column.type) not in TEXT_TYPES:
+            continue
+        column = as_text(decoded(column)) if is_category else column
+        counts = column.value_counts()
+        if not pc.any(pc.match_substring_regex(counts.field("values"), ODD_LETTERS)).as_py():
+            continue
+        rows, best = Counter[str](), {"": ""}
+        for text, count in zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True):
+            rows[text or ""] += count
+        for text in sorted(rows, key=lambda one: (-rows[one], one)):
+            best.setdefault(look(text), text)
+        changed = {text: one for text in rows if (one := best[look(text)]).strip() != text.strip()}
+        if not changed:
+            continue
+        place = pc.index_in(column, value_set=pa.array([*changed], column.type))
+        column = pc.if_else(place.is_valid(), pa.array([*changed.values()], column.type).take(place), column)
+        column = column.dictionary_encode() if is_category else column
+        table = table.set_column(table.column_names.index(name), name, column)
+        first, other = next(iter(changed.items()))
+        shown = repr(first) if first.isascii() else ascii(first)
+        which = (
+            "one text looks like another and is"
+            if len(changed) == 1
+            else f"{len(changed):,} texts look like others and are"
+        )
+        notes[name] = f"column {name!r}: {which} read as that, such as {shown} in {rows[first]:,} rows as {other!r}"
+    return table, notes
+
+
 def decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The column as one array, with its dictionary decoded."""
     array = one_chunk(column)
@@ -299,15 +340,16 @@ def _places(text: pa.Array, levels: tuple[str, ...]) -> Codes:
 
 
 def _places_of_spellings(text: pa.Array, levels: tuple[str, ...]) -> Codes:
-    """The places of texts that are written as no level is, blanks and trailing zeros aside."""
+    """The places of texts that are written as no level is: blanks, zeros at the end and how letters look aside."""
     import pyarrow.compute as pc
 
     trimmed = pc.utf8_trim_whitespace(text)
     _, spellings, places = _level_sets(levels, text.type)
-    place = _as_floats(pc.index_in(_in_one_spelling(trimmed), value_set=spellings))
+    spelt = _in_one_spelling(trimmed)
+    place = _as_floats(pc.index_in(spelt, value_set=spellings))
     unseen = np.isnan(place)
     codes: Codes = np.where(unseen, len(levels) + 1, places[np.where(unseen, 0, place).astype(np.intp)])
-    missing = pc.fill_null(pc.equal(trimmed, ""), True).to_numpy(zero_copy_only=False)
+    missing = pc.fill_null(pc.equal(spelt, ""), True).to_numpy(zero_copy_only=False)
     codes[missing & unseen] = len(levels)
     return codes
 
@@ -327,9 +369,13 @@ def _level_sets(levels: tuple[str, ...], kind: pa.DataType) -> tuple[pa.Array, p
 
 
 def _in_one_spelling(text: pa.Array) -> pa.Array:
-    """Texts with numbers such as 1.0 and 2.50 as they are written where a column holds numbers."""
+    """Texts as they look, with numbers such as 1.0 and 2.50 as they are written where a column holds numbers."""
     import pyarrow.compute as pc
 
+    if pc.any(pc.match_substring_regex(text, ODD_LETTERS)).as_py():
+        encoded = text.dictionary_encode()
+        looks = pa.array([look(one) for one in encoded.dictionary.to_pylist()], text.type)
+        text = looks.take(encoded.indices)
     fits = pc.fill_null(pc.match_substring_regex(text, _FRACTION), False)
     if not pc.any(fits).as_py():
         return text

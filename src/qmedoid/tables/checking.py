@@ -26,7 +26,7 @@ from qmedoid.tables.documents import (
 )
 from qmedoid.tables.kinds import CONSTANT, EMPTY, IDENTIFIERS, Inferred, infer_columns
 from qmedoid.tables.roles import Role, Sentinels, check_missing, quoted
-from qmedoid.tables.targets import class_labels, target_notes
+from qmedoid.tables.targets import class_labels, target_notes, unlabeled_note
 
 Codes = npt.NDArray[np.int32]
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -87,7 +87,7 @@ def check_table(
         names, hint = some_of([repr(name) for name in table.column_names]), did_you_mean(target, table.column_names)
         raise ParameterError(f"The target {target!r} is not a column.{hint} The columns are {names}.")
     asked = check_roles(("The 'roles' parameter", roles), names=table.column_names, target=target)
-    values = check_missing("The 'missing' parameter", missing, names=table.column_names, target=target)
+    values = check_missing("The 'missing' parameter", missing, names=table.column_names)
     return check_rows(in_roles(table, asked), target, asked, decimal=decimal, date_order=date_order, missing=values)
 
 
@@ -103,12 +103,14 @@ def check_rows(
     """The report about a table whose categories by role are texts already."""
     if table.num_rows == 0:
         raise DataError("The table has no rows: there is nothing to check.")
-    how: Any = {"roles": roles, "decimal": decimal, "date_order": date_order, "missing": missing}
+    table, alike = cells.in_one_look(table, {str(target), *(name for name, role in roles.items() if role == "ignore")})
+    others = {name: values for name, values in (missing or {}).items() if name != target}
+    how: Any = {"roles": roles, "decimal": decimal, "date_order": date_order, "missing": others}
     check = _Check(str(target))
     n_rows, counted = table.num_rows, list[CheckedClassDict]()
     if target is not None:
-        table, counted = check.classes_of(table)
-    inferred = infer_columns(table, skip={target} if target else (), **how)
+        table, counted = check.classes_of(table, (missing or {}).get(target, ()))
+    inferred = infer_columns(table, skip={target} if target else (), **how).with_notes(alike)
     table = cells.with_missing_values_out(table, inferred.columns)
     drafts = {column.name: column for column in inferred.columns}
     columns = list[CheckedColumnDict]()
@@ -169,18 +171,17 @@ class _Check:
         severity: Literal["problem", "note"] = "problem" if is_problem else "note"
         self.findings.append({"code": code, "severity": severity, "columns": list(columns), "message": message})
 
-    def classes_of(self, table: pa.Table) -> tuple[pa.Table, list[CheckedClassDict]]:
+    def classes_of(self, table: pa.Table, missing: Sequence[Any]) -> tuple[pa.Table, list[CheckedClassDict]]:
         """The rows that have a class, as a fit takes them, and the classes, the most frequent first."""
         target = self.target
         try:
-            rows, labels = class_labels(table[target], target)
+            rows, labels = class_labels(table[target], target, missing)
         except (DataError, pa.ArrowNotImplementedError, TypeError) as error:
             such = f"the target {target!r} is of type {table[target].type}: give a column of names or whole numbers"
             self.add("target", str(error) if isinstance(error, DataError) else such, target, is_problem=True)
             return table, []
         if len(rows) < table.num_rows:
-            message = f"{table.num_rows - len(rows):,} of {table.num_rows:,} rows have no class in {target!r}"
-            self.add("unlabeled", f"{message}: a fit leaves them out", target)
+            self.add("unlabeled", unlabeled_note(table[target], rows, target), target)
         if not len(rows):
             self.add("no_classes", f"no row has a class in {target!r}", target, is_problem=True)
             return table, []
@@ -192,7 +193,7 @@ class _Check:
             self.add("one_class", message, target, is_problem=True)
         notes = target_notes(names, counts)
         for code, message in notes:
-            self.add(code, message, target, is_problem=True)
+            self.add(code, message, target, is_problem=code != "missing_word")
         few = [f"{name!r} ({count})" for name, count in zip(names, counts, strict=True) if 1 < count < _FEW]
         if few and not any(code == "target_quantity" for code, _ in notes):
             message = f"classes of {target!r} with few rows: {some_of(few, 5)}; figures about them will be rough"

@@ -18,11 +18,11 @@ from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import group_classes, group_folds, numbered, part_of, ranks, row_groups
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import shortened
+from qmedoid.tables.arrow import WORDS, kept_words, shortened
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
 from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import Target, refuse_quantity
+from qmedoid.tables.targets import Target, refuse_quantity, unlabeled_note
 
 _TARGET_NAME = "it has the name of the target: rename it, or the target, to keep it"
 # What is done with the columns that are not learned from, and the reason that a model gives for leaving them out.
@@ -70,10 +70,15 @@ class DatasetSettings:
             roles[name] = "ignore"
         return check_roles(("The options", roles), target=self.target)
 
-    def infer(self, table: pa.Table, n_rows: int | None = None) -> Inferred:
+    @property
+    def unread(self) -> set[str]:
+        """The target, and columns that no model reads."""
+        return {str(self.target), *(name for name, role in self.all_roles.items() if role == "ignore")}
+
+    def infer(self, table: pa.Table, n_rows: int | None = None, rows: Codes | None = None) -> Inferred:
         """The kinds of the columns of a table; one without a column to learn from is refused.
 
-        `n_rows` are the rows of which those of the table are a sample.
+        `n_rows` are the rows of which those of the table are a sample, `rows` their numbers in the source.
         """
         found = infer_columns(
             table,
@@ -81,8 +86,9 @@ class DatasetSettings:
             roles=self.all_roles,
             decimal=self.decimal,
             date_order=self.date_order,
-            missing=self.missing,
+            missing={name: values for name, values in self.missing.items() if name != self.target},
             n_rows=n_rows,
+            rows=rows,
         )
         _check_any(found)
         used = {getattr(self, use): why for use, (_, why) in _USES.items()}
@@ -122,8 +128,9 @@ class Dataset:
         """The rows of a table in memory; `kinds` says how columns are read, if that was inferred from more rows."""
         table = in_roles(table, settings.all_roles)
         found = kinds
+        table, alike = cells.in_one_look(table, settings.unread)
         if found is None:
-            found = settings.infer(table)
+            found = settings.infer(table, rows=rows).with_notes(alike)
             if target.name in table.column_names:
                 found = replace(found, left_out={str(target.name): _TARGET_NAME, **found.left_out})
         rows = np.arange(table.num_rows) if rows is None else rows
@@ -146,28 +153,34 @@ class Dataset:
         test a fit. Then the table may lack columns, and may hold a single class.
         """
         needed = () if like is not None else tuple(settings.all_roles)
-        whole, rows, notes = read_rows(source, settings, most_rows, rng, needed)
         name = str(settings.target)
-        labeled, target = Target.of_column(whole[name], name)
-        table = whole
+        words = None
+        if like is not None:
+            labels = {name: tuple(str(label) for label in like.target.classes if str(label) in WORDS)}
+            words = kept_words(like.table if like.whole is None else like.whole.drop_columns([name])) | labels
+        whole, rows, notes = read_rows(source, settings, most_rows, rng, needed, words)
+        whole, alike = cells.in_one_look(whole, settings.unread)
+        labeled, target = Target.of_column(whole[name], name, missing=settings.missing.get(name, ()))
+        table, why = whole, ""
         if len(labeled) < len(table):
-            missing = len(table) - len(labeled)
-            notes.append(f"{missing:,} of {len(table):,} rows have no class in {name!r} and are left out.")
+            why = unlabeled_note(whole[name], labeled, name)
+            notes.append(f"{why}.")
             table, rows = table.take(pa.array(labeled)), rows[labeled]
+        why = f" ({why})" if why else ""
         if len(table) == 0:
-            raise DataError(f"No row of {source.description} has a class in {name!r}: there is nothing to fit.")
+            raise DataError(f"No row of {source.description} has a class in {name!r}: there is nothing to fit{why}.")
         if like is None:
             labels = target.classes.tolist()
             if len(labels) == 1:
                 raise DataError(
-                    f"The target {name!r} holds one class only, {labels[0]!r}: a fit needs at least 2. "
+                    f"The target {name!r} holds one class only, {labels[0]!r}{why}: a fit needs at least 2. "
                     "Give another column as --target, or a table with other rows as well."
                 )
             if not settings.takes_numbers:
                 refuse_quantity(name, labels, target.counts.tolist())
         merged = len(table[name].unique()) - len(target.classes)
         if merged > 0:
-            notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks around them only.")
+            notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks or odd letters only.")
         groups, weights, times = None, None, None
         if settings.groups is not None and settings.groups in table.column_names:
             groups = groups_in(table, settings.groups)
@@ -175,7 +188,7 @@ class Dataset:
             weights = _weights_in(table, settings.weights, rows)
         if settings.times is not None and like is None:
             times = _times_in(table, settings.times)
-        kinds = settings.infer(table) if like is None else like.kinds
+        kinds = settings.infer(table, rows=rows).with_notes(alike) if like is None else like.kinds
         table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
         return cls(
             table, kinds, target, settings, rows, int(rows.max()) + 1, groups, weights, times, tuple(notes),
@@ -274,18 +287,25 @@ def _check_any(found: Inferred) -> Inferred:
 
 
 def read_rows(
-    source: TableSource, settings: DatasetSettings, most_rows: int, rng: np.random.Generator, needed: Sequence[str]
+    source: TableSource,
+    settings: DatasetSettings,
+    most_rows: int,
+    rng: np.random.Generator,
+    needed: Sequence[str],
+    words: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[pa.Table, Codes, list[str]]:
     """The rows of a file in the roles of their columns, or a sample of them, with their places and with notes.
 
-    A table without its target, or without a column that is needed, is refused.
+    A table without its target, or without a column that is needed, is refused. Words for missing cells are read as
+    others were, where `words` say which of them are levels.
     """
     roles = settings.all_roles
     wanted = [*([] if settings.target is None else [settings.target]), *needed]
     check_names(source.names, source.description, wanted)
     # A number would lose part of the cells of these.
     texts = [name for name, role in roles.items() if role in ("category", "date")]
-    table, rows = source.read(most_rows, rng, texts=texts)
+    how: Any = {"target": settings.target, "missing": settings.missing, "words": words}
+    table, rows = source.read(most_rows, rng, texts=texts, **how)
     notes = [*source.notes]
     if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
         of = "" if source.n_rows is None else f" of {source.n_rows:,}"

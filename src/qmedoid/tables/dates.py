@@ -31,6 +31,8 @@ _DAY_OF_MONTH = r"(\d{1,2})(?:st|nd|rd|th)?"
 _ANY_MONTH = "|".join(_MONTHS)
 _SHORT_YEAR = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}([T ,].*)?$"
 _AFTERNOON, _MORNING, _NOON, _BEFORE_NOON = r"(?i)p\.?m\.?$", r"(?i)a\.?m\.?$", r"[T ]12:", r"[T ](?:0\d|1[01]):"
+_MOST_WRONG = 0.1
+"""Share of the cells of dates that may be none, as of numbers."""
 _HALF_DAY = np.timedelta64(12, "h")
 
 
@@ -118,23 +120,36 @@ def find_dates(text: pa.Array, order: str | None = None) -> Spelt | None:
     found_dates = pc.or_(times, pc.and_(look_like_dates(first), pc.invert(pc.match_substring_regex(first, r"^\d+$"))))
     if not len(first) or 2 * (pc.sum(found_dates).as_py() or 0) < len(first):
         return None
-    numeric = {sign: cells.filter(pc.match_substring_regex(cells, _numeric(sign))) for sign in _SIGNS}
-    signs = [sign for sign, found in numeric.items() if len(found)]
-    if len(signs) > 1:
-        return Spelt(None, problem=f"{_first(numeric[signs[0]])} and {_first(numeric[signs[1]])} are not alike")
-    spelling, found = "", Spelt("")
-    if signs:
-        found = _order(numeric[signs[0]], signs[0], order)
-        if found.spelling is None:
-            return found
-        spelling = found.spelling
-    wrong = dates_spelt(cells, spelling).wrong
-    if not len(wrong):
+    found = _spelling(cells, order)
+    if found.spelling is None or len(dates_spelt(cells, found.spelling).wrong):
+        # Cells that are no day in any order, such as 31/11/2023, show none.
+        found = _spelling(cells.filter(other_dates(cells)), order)
+    if found.spelling is None or not len(wrong := dates_spelt(cells, found.spelling).wrong):
         return found
     short = wrong.filter(pc.match_substring_regex(wrong, _SHORT_YEAR))
     if len(short):
         return Spelt(None, problem=f"{_first(short)} has a year of two digits")
+    if pc.sum(pc.is_in(text, value_set=wrong.cast(text.type))).as_py() <= _MOST_WRONG * (len(text) - text.null_count):
+        return found
     return None if 2 * len(wrong) > len(cells) else Spelt(None, problem=f"{_first(wrong)} is no date")
+
+
+def _spelling(cells: pa.Array, order: str | None) -> Spelt:
+    """The order of day, month and year that all cells have in common which show one."""
+    numeric = {sign: cells.filter(pc.match_substring_regex(cells, _numeric(sign))) for sign in _SIGNS}
+    signs = [sign for sign, found in numeric.items() if len(found)]
+    if len(signs) > 1:
+        return Spelt(None, problem=f"{_first(numeric[signs[0]])} and {_first(numeric[signs[1]])} are not alike")
+    return _order(numeric[signs[0]], signs[0], order) if signs else Spelt("")
+
+
+def other_dates(text: pa.Array) -> pa.Array:
+    """Whether texts are dates or times by some spelling: not 2024-02-30, and not 31/11/2023."""
+    found = pc.match_substring_regex(text, _SHORT_YEAR)
+    orders = [f"{first}{sign}{second}{sign}y" for sign in _SIGNS for first, second in ("dm", "md")]
+    for spelling in ("", "yyyymmdd", *orders):
+        found = pc.or_(found, pa.array(~np.isnat(dates_spelt(text, spelling).values)))
+    return found
 
 
 def look_like_dates(text: pa.Array) -> pa.Array:

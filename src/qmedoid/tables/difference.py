@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.model.contract import Column, Contract, Kind
+from qmedoid.spelling import look
 from qmedoid.tables.arrow import ENOUGH_ROWS, shortened
 from qmedoid.tables.documents import DifferenceDict, OddCellsDict
 from qmedoid.tables.kinds import kind_of_type
@@ -109,7 +110,8 @@ class Difference:
 
     Columns are missing, extra (ignored), or of kinds that cannot be read, with what they are. Suggestions lead from a
     missing column to one of a similar name and the same kind. `issues` are what cells hold
-    that the training rows did not; with `tolerate_unseen` new levels of closed categories break nothing.
+    that the training rows did not; with `tolerate_unseen` new levels of closed categories break nothing. Lines of a
+    text that are `left_out`, as they are no records, are noted.
     """
 
     contract: Contract
@@ -119,6 +121,7 @@ class Difference:
     kinds: Mapping[str, str] = field(default_factory=dict)
     issues: Issues | None = None
     tolerate_unseen: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def breaks(self) -> bool:
@@ -161,7 +164,7 @@ class Difference:
             if one.issues is not None:
                 issues.merge(one.issues)
         changes: dict[str, Any] = {"issues": issues}
-        for name in ("missing", "extra"):
+        for name in ("missing", "extra", "left_out"):
             changes[name] = tuple(dict.fromkeys([*getattr(self, name), *getattr(other, name)]))
         for name in ("suggestions", "kinds"):
             changes[name] = {**getattr(self, name), **getattr(other, name)}
@@ -194,9 +197,12 @@ class Difference:
         """What breaks the contract, and what is only noted; without extra columns."""
         kinds = {column.name: column.kind for column in self.contract.columns}
         hints = {name: f"; did you mean {other!r}?" for name, other in self.suggestions.items()}
+        for name, other in self.suggestions.items():
+            if look(name) == look(other) and not (name + other).isascii():
+                hints[name] = f"; did you mean {other!r}, which looks the same and has other letters?"
         breaking = [f"- missing: {name!r} ({kinds[name]}){hints.get(name, '')}" for name in self.missing]
         breaking += [f"~ kind: {name!r} was {_ARTICLES[kinds[name]]}, and is {now}" for name, now in self.kinds.items()]
-        notes: list[str] = []
+        notes = [f"~ lines: {one}" for one in self.left_out]
         rows = 0 if self.issues is None else self.issues.rows
         for column, issues in self._column_issues():
             name, may_be_new = f"{column.name!r}", column.is_open or self.tolerate_unseen
@@ -293,7 +299,7 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name.casefold())
+    return re.sub(r"[\W_]+", "", look(name).casefold())
 
 
 def _unseen_line(name: str, n_rows: int, levels: list[str]) -> str:

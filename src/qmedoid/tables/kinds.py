@@ -8,16 +8,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened
+from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened, words_among
 from qmedoid.tables.roles import (
     Role,
     Sentinels,
     find_sentinels,
     may_hold_sentinels,
+    quoted,
     with_missing_values,
 )
 
@@ -25,8 +26,9 @@ EXACT = 2**53
 """Whole numbers from which on different ones can be one and the same float."""
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231
 DateOrder = Literal["day-first", "month-first"]
-Hints: TypeAlias = tuple[str | None, DateOrder | None]
-"""The decimal sign, and the order of day and month, of columns that do not show theirs."""
+Hints: TypeAlias = tuple[str | None, DateOrder | None, Codes | None]
+"""The decimal sign, and the order of day and month, of columns that do not show theirs; and the numbers of rows."""
+_FIRST, _MOSTLY_DAYS = 256, 0.9
 _DIFFERENT_DAYS = 10
 """Different days from which on whole numbers such as 20240131 are dates."""
 _NEARLY = 0.95
@@ -50,6 +52,12 @@ class Inferred:
     notes: dict[str, str] = field(default_factory=dict)
     sentinels: dict[str, Sentinels] = field(default_factory=dict)
 
+    def with_notes(self, more: Mapping[str, str]) -> "Inferred":
+        """The same with more notes on columns that are read."""
+        names = {column.name for column in self.columns}
+        notes = {name: f"{note}; {self.notes[name]}" if name in self.notes else note for name, note in more.items()}
+        return replace(self, notes=self.notes | {name: note for name, note in notes.items() if name in names})
+
 
 def kind_of_type(kind: pa.DataType) -> Kind | None:
     """What columns of an Arrow type are by default; None for lists, structs, bytes and columns without a type."""
@@ -72,16 +80,19 @@ def infer_columns(
     date_order: DateOrder | None = None,
     n_rows: int | None = None,
     missing: Mapping[str, Collection[Any]] | None = None,
+    rows: Codes | None = None,
 ) -> Inferred:
     """Infer the kinds of all columns but those named in `skip`, such as the target.
 
     Columns are left out that number or name the rows, that are empty or the same everywhere, or that hold lists. Roles
     win over what cells look like. `decimal` and `date_order` are for texts that do not show them; without them a
     `DataError` says where nothing shows how texts are to be read. `n_rows` are the rows of which
-    those of the table are a sample. `missing` are values that stand for missing cells, by column.
+    those of the table are a sample. `missing` are values that stand for missing cells, by column; `rows` are the
+    numbers of the rows in their source.
     """
     if missing:
-        how = {"skip": skip, "roles": roles, "decimal": decimal, "date_order": date_order, "n_rows": n_rows}
+        how = {"skip": skip, "roles": roles, "decimal": decimal, "date_order": date_order}
+        how |= {"n_rows": n_rows, "rows": rows}
         return _with_missing_values(table, missing, how)
     columns, left_out, notes = [], {}, {}
     roles = roles or {}
@@ -97,7 +108,7 @@ def infer_columns(
         if role == "ignore":
             left_out[name] = "it was to be ignored"
             continue
-        found = _look_at(name, table.column(name), (decimal, date_order), role, n_rows)
+        found = _look_at(name, table.column(name), (decimal, date_order, rows), role, n_rows)
         if isinstance(found, str):
             left_out[name] = found
             continue
@@ -209,7 +220,7 @@ def _plain_columns(table: pa.Table, names: Sequence[str]) -> dict[str, Column]:
         most = np.where(is_number, values, -np.inf).max(axis=0)
         missing = np.isnan(values).sum(axis=0)
         plain = (counts > 0) & (counts + missing == len(values)) & ((least < most) | (missing > 0))
-        plain &= ~((least >= _FIRST_DAY) & (most <= _LAST_DAY))
+        plain &= ((values >= _FIRST_DAY) & (values <= _LAST_DAY)).sum(axis=0) < _MOSTLY_DAYS * counts
         if is_whole:
             plain &= np.maximum(-least, most) < EXACT
         rising = np.sort(values, axis=0)
@@ -242,7 +253,7 @@ def _look_at(
     if kind != "category":
         is_kept, is_settled = role == "keep", role == "number"
         return _number_column(
-            name, kind, cells.read(array, kind), array, keep=is_kept, settled=is_settled, n_rows=n_rows
+            name, kind, cells.read(array, kind), array, hints[2], keep=is_kept, settled=is_settled, n_rows=n_rows
         )
     if array.type not in cells.TEXT_TYPES:
         return _category_column(name, array, keep=role == "keep")
@@ -260,7 +271,7 @@ def _in_role(
     if array.type in cells.TEXT_TYPES:
         from qmedoid.tables.text_kinds import read_text
 
-        found = read_text(name, array, *hints)
+        found = read_text(name, array, *hints[:2])
         if found.kind == role and found.read is not None:
             spelling, read, note = found.spelling, found.read, found.note
     if role == "date" and np.isnat(read.values).all():
@@ -272,12 +283,12 @@ def _in_role(
             f"Column {name!r} has the role {role!r}, but none of its cells is a {role}, such as "
             f"{read.wrong[0].as_py()!r}. Correct the cells, or give it another role."
         )
-    draft = _number_column(name, role, read, array, settled=True)
+    draft = _number_column(name, role, read, array, hints[2], settled=True)
     if isinstance(draft, str):
         return draft
     column, other = draft
     if len(read.wrong) and (role == "number" or kind != "date"):
-        other = _wrong_note(name, read, len(array), f"not {role}s")
+        other = _wrong_note(name, read, array, f"not {role}s", hints[2])
     column = replace(column, is_open=column.is_open or kind == "category", spelling=spelling)
     return column, "; ".join(part for part in (note, other) if part) or None
 
@@ -288,27 +299,32 @@ def _text_column(name: str, array: pa.Array, hints: Hints, *, keep: bool) -> tup
     text = cells.texts(array)
     if text.null_count == len(text):
         return EMPTY
-    kind, spelling, read, note = read_text(name, text, *hints)
+    kind, spelling, read, note = read_text(name, text, *hints[:2])
     if read is None:
         found = _category_column(name, text, keep=keep, note=note)
         # A guess that the user can overrule keeps its words.
         if isinstance(found, str) and found not in IDENTIFIERS and note:
             return f"{found} ({note.partition(': ')[2]})"
         return found
-    found = _number_column(name, kind, read, text, keep=keep)
+    found = _number_column(name, kind, read, text, hints[2], keep=keep)
     if isinstance(found, str):
         return found
     notes = [part for part in (note, found[1]) if part]
     if len(read.wrong) and kind == "number":
-        notes.append(_wrong_note(name, read, len(text), "not numbers"))
+        notes.append(_wrong_note(name, read, text, "not numbers", hints[2]))
     # The table may hold cells of another kind, be it in rows that are held out.
     column = replace(found[0], is_open=True, spelling=spelling or found[0].spelling)
     return column, "; ".join(notes) or None
 
 
-def _wrong_note(name: str, read: cells.Cells, n_rows: int, what: str) -> str:
-    such = f"such as {read.wrong[0].as_py()!r}: taken as missing"
-    return f"column {name!r}: {len(read.wrong):,} of {n_rows:,} cells are {what}, {such}"
+def _wrong_note(name: str, read: cells.Cells, given: pa.Array, what: str, rows: Codes | None) -> str:
+    """A note on cells that are not of the kind of their column, with the row of the first of them (from 0)."""
+    import pyarrow.compute as pc
+
+    place = pc.index(cells.texts(given), read.wrong[0].as_py()).as_py()
+    first = "" if place < 0 else f", the first in row {place if rows is None else rows[place]:,} (from 0)"
+    such = f"such as {read.wrong[0].as_py()!r}: taken as missing{first}"
+    return f"column {name!r}: {len(read.wrong):,} of {len(given):,} cells are {what}, {such}"
 
 
 def _number_column(
@@ -316,6 +332,7 @@ def _number_column(
     kind: Kind,
     read: cells.Cells,
     given: pa.Array,
+    rows: Codes | None = None,
     *,
     keep: bool = False,
     settled: bool = False,
@@ -332,7 +349,10 @@ def _number_column(
             return EMPTY
         if days.min() == days.max() and not absent.any():
             return f"{CONSTANT}{days[0]}"
-        beyond = _wrong_note(name, read, len(absent), "beyond the calendar") if len(read.wrong) else None
+        what = (
+            "not dates" if given.type in cells.TEXT_TYPES or pa.types.is_integer(given.type) else "beyond the calendar"
+        )
+        beyond = _wrong_note(name, read, given, what, rows) if len(read.wrong) else None
         return Column(name, "date", bool(absent.any()), is_open=bool(len(read.wrong))), beyond
     usable = cells.is_usable(read.values)
     values = read.values[usable]
@@ -348,8 +368,13 @@ def _number_column(
         but = " but for digits beyond the sixteenth, which no number holds" if loses_digits else ""
         return f"{CONSTANT}{values[0]:g}{but}"
     if kind == "number" and not settled and _are_days(values):
+        days = cells.read(given, "date", "yyyymmdd")
+        found = _number_column(name, "date", days, given, rows)
+        if isinstance(found, str):
+            return found
         note = f"column {name!r}: whole numbers such as {values[0]:.0f} are read as dates (year, month, day)"
-        return Column(name, "date", missing, spelling="yyyymmdd"), note
+        note = "; ".join(one for one in (note, found[1]) if one)
+        return replace(found[0], spelling="yyyymmdd"), note
     is_whole = pa.types.is_integer(given.type)
     notes = []
     if kind == "number" and not (keep or settled) and len(values) >= ENOUGH_ROWS:
@@ -369,20 +394,24 @@ def _number_column(
 
 
 def _are_days(values: Array) -> bool:
-    """Whether all numbers are days such as 20240131, enough of them different."""
-    if not (_FIRST_DAY <= values[0] <= _LAST_DAY and _FIRST_DAY <= values.min() <= values.max() <= _LAST_DAY):
-        return False
-    different = np.unique(values)
-    days = cells.read(pa.array(different), "date", "yyyymmdd").values
-    return len(different) >= _DIFFERENT_DAYS and not np.isnat(days).any()
+    """Whether numbers are days such as 20240131, enough of them different: all but one in ten."""
+    for part in (values[:_FIRST], values):  # the first show of most columns that they are none
+        if ((part >= _FIRST_DAY) & (part <= _LAST_DAY)).sum() < _MOSTLY_DAYS * len(part):
+            return False
+    different, counts = np.unique(values, return_counts=True)
+    is_day = ~np.isnat(cells.read(pa.array(different), "date", "yyyymmdd").values)
+    return is_day.sum() >= _DIFFERENT_DAYS and counts[is_day].sum() >= _MOSTLY_DAYS * len(values)
 
 
 def _category_column(
     name: str, array: pa.Array, *, keep: bool, note: str | None = None
 ) -> tuple[Column, str | None] | str:
+    import pyarrow.compute as pc
+
     text = cells.texts(array)
     given = len(text) - text.null_count
-    levels = len(text.drop_null().unique())
+    different = text.drop_null().unique()
+    levels = len(different)
     if given == 0:
         return EMPTY
     if levels == 1 and not text.null_count:
@@ -392,6 +421,13 @@ def _category_column(
             return OWN_TEXT
         nearly = _if_nearly(levels, given, "text")
         note = note or (f"column {name!r}: {nearly[0]}" if nearly else None)
+    if words := words_among(different):
+        held = " and ".join(f"{word!r} in {pc.sum(pc.equal(text, word)).as_py():,}" for word in words)
+        options = " ".join(f"--missing {quoted(f'{name}={word}')}" for word in words)
+        said = (
+            f"{held} of {len(text):,} rows: read as a level, not as a missing cell ({options} says that it is missing)"
+        )
+        note = "; ".join(one for one in (note, f"column {name!r}: {said}") if one)
     return Column(name, "category", bool(text.null_count)), note
 
 

@@ -13,6 +13,7 @@ from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.contract import Column, Kind
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
+from qmedoid.tables.arrow import MISSING
 from qmedoid.tables.documents import SentinelDict
 
 Role = Literal["category", "number", "date", "keep", "ignore"]
@@ -144,7 +145,8 @@ def check_missing(
 ) -> dict[str, tuple[Any, ...]]:
     """Values that are missing by the name of their column, with the words that name the parameter.
 
-    What is no mapping is refused, and a column that is not among `names` (None allows all) or that is the target.
+    What is no mapping is refused, and a column that is not among `names` (None allows all) or that is the target. No
+    value stands for ``""``: no word that otherwise means a missing cell, such as ``NA``, is one in this column.
     """
     if missing is not None and not isinstance(missing, Mapping):
         such = "such as {'Cholesterol': [0]}"
@@ -161,10 +163,11 @@ def check_missing(
                 f"{some_of([repr(one) for one in names])}."
             )
         is_one = isinstance(values, str | bytes) or not hasattr(values, "__iter__")
-        found[name] = (values,) if is_one else tuple(values)
-        if not found[name] or any(value is None or value != value or str(value).strip() == "" for value in found[name]):
+        found[name] = (values,) if is_one else tuple(values) or ("",)
+        if any(value is None or value != value or (str(value).strip() == "" and value != "") for value in found[name]):
             raise ParameterError(
-                f"{origin} must name values of {name!r} that are not missing anyway, such as 0 or -999. Got {values!r}."
+                f"{origin} must name values of {name!r} that are not missing anyway, such as 0 or -999, or none at all "
+                f"where words such as 'NA' are not missing. Got {values!r}."
             )
     return found
 
@@ -178,6 +181,9 @@ def with_missing_values(
     """
     import pyarrow.compute as pc
 
+    # Words that are missing in a column of numbers anyway need not stand there.
+    words = MISSING if draft.kind != "category" else ("",)
+    values = [value for value in values if str(value).strip() not in words]
     texts = [_spelt(value, draft, decimal) for value in values]
     for number, (value, text) in enumerate(zip(values, texts, strict=True)):
         if text is None:

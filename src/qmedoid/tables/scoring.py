@@ -21,7 +21,7 @@ from qmedoid.metrics.prevalence import (
     prevalence_of,
 )
 from qmedoid.model.model import Decisions, Model
-from qmedoid.tables.arrow import CellTypeError, without_missing
+from qmedoid.tables.arrow import WORDS, CellTypeError, without_missing
 from qmedoid.tables.difference import Difference, Issues, compare_columns
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.novelty import NoveltyTally
@@ -67,6 +67,10 @@ class TableReading(AbstractContextManager["TableReading"]):
             raise
         names, columns = set(self.source.names), model.contract.columns
         self._here = {columns[place].name: columns[place] for place in places if columns[place].name in names}
+        # Words for missing cells that are levels, or classes: so they are in a column of the target.
+        encodings = {one.name: encoding for one, encoding in zip(columns, model.encodings, strict=True)}
+        self._words = {name: [*{*getattr(encodings[name], "levels", ())} & {*WORDS}] for name in self._here}
+        self._labels = [str(label) for label in model.decision.classes if str(label) in WORDS]
         self._plain = [name for name, one in self._here.items() if one.kind == "number" and not one.spelling]
 
     def __exit__(self, *_: object) -> None:
@@ -108,13 +112,17 @@ class TableReading(AbstractContextManager["TableReading"]):
         columns = list(dict.fromkeys([*here, *extra])) or [source.names[0]]
         verbatim = verbatim and source.is_text and bool(extra)
         watched = () if self.lenient or self.issues.trusts_points else self._plain
-        for batch in source.batches(columns, types, verbatim=verbatim, watched=watched):
+        words = dict.fromkeys(extra, self._labels) | self._words
+        for batch in source.batches(columns, types, verbatim=verbatim, watched=watched, words=words):
             rows += len(batch)
             if on_progress is not None:
                 on_progress(rows, source.bytes_read, source.n_bytes)
             read = batch.select(list(here))
             if verbatim:
-                cells = [without_missing(one) if one.type == pa.string() else one for one in read.columns]
+                cells = [
+                    without_missing(one, words[name]) if one.type == pa.string() else one
+                    for name, one in zip(read.schema.names, read.columns, strict=True)
+                ]
                 read = pa.record_batch(cells, names=read.schema.names)
             if source.is_text and source.decimal == ",":
                 from qmedoid.tables.text_kinds import comma_numbers
@@ -181,7 +189,7 @@ class TableReading(AbstractContextManager["TableReading"]):
 
     def check(self, *, warns: bool = True) -> Difference:
         """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
-        self.difference = replace(self._difference, issues=self.issues)
+        self.difference = replace(self._difference, issues=self.issues, left_out=tuple(self.source.left_out))
         self.deviations = self.difference.raise_or_warn(self.settings.on_mismatch, warns=warns)
         return self.difference
 

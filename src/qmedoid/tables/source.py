@@ -16,9 +16,9 @@ import pyarrow as pa
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.spelling import did_you_mean
-from qmedoid.tables.arrow import DECIMAL, as_category, common_type, first_line
+from qmedoid.tables.arrow import DECIMAL, WORDS, as_category, common_type, first_line
 from qmedoid.tables.binary_files import BinaryFile, MemoryFile
-from qmedoid.tables.text_files import BlockRecords, TextFile
+from qmedoid.tables.text_files import NOTHING, BlockRecords, TextFile
 
 Format = Literal["csv", "parquet", "arrow"]
 _NAMED: dict[Format, tuple[str, ...]] = {
@@ -218,7 +218,7 @@ class TableSource(AbstractContextManager["TableSource"]):
     null type. Dictionaries are decoded. `n_bytes` is None for standard input, `n_rows` for texts. `is_text` says that
     at least one file is a text, `is_all_text` that all are, `decimal` is the decimal sign of texts. `origin` is the
     file of the batch that was read last, and the place of its first row there (from 0). `notes` say what was adjusted
-    while reading, each once.
+    while reading, each once; `left_out` those of them that are about lines which are no records.
     """
 
     def __init__(self, files: Sequence[TableFile], n_bytes: int | None, decimal: str | None = None) -> None:
@@ -240,7 +240,8 @@ class TableSource(AbstractContextManager["TableSource"]):
             self.schema = pa.schema(list(zip(self.names, types, strict=True)))
 
     def _gather_notes(self) -> None:
-        self.notes = list(dict.fromkeys(note for file in self._files for note in file.notes))
+        self.left_out = list(dict.fromkeys(note for file in self._files for note in file.left_out))
+        self.notes = [*dict.fromkeys(note for file in self._files for note in file.notes), *self.left_out]
 
     @property
     def bytes_read(self) -> int:
@@ -254,12 +255,14 @@ class TableSource(AbstractContextManager["TableSource"]):
         *,
         verbatim: bool = False,
         watched: Collection[str] = (),
+        words: Mapping[str, Collection[str]] = NOTHING,
     ) -> Iterator[pa.RecordBatch]:
         """Go through some columns of the table, in batches of some ten thousand rows.
 
         Columns without a type have that of the schema, and texts instead of the null type. Texts of a text file that
-        are read verbatim stay as they are, ``NA`` and empty ones among them. A cell that is not of the type of its
-        column, or in `watched` columns of a text file may have points between thousands, raises a `CellTypeError`; a
+        are read verbatim stay as they are, ``NA`` and empty ones among them; some `words` for missing cells are kept,
+        by column. A cell that is not of the type of its column, or in `watched` columns of a text file may have points
+        between thousands, raises a `CellTypeError`; a
         damaged file, or standard input that is read again, a `DataError`.
         """
         wanted = list(self.names) if columns is None else list(columns)
@@ -276,12 +279,13 @@ class TableSource(AbstractContextManager["TableSource"]):
         for file in self._files:
             row = 0
             is_text = isinstance(file, TextFile)
-            how: dict[str, Any] = {"verbatim": verbatim, "watched": watched} if is_text else {}
+            how: dict[str, Any] = {"verbatim": verbatim, "watched": watched, "words": words} if is_text else {}
             for batch in file.batches(wanted, kinds, **how):
                 self.origin, self._block = (file.name, row), file.block if isinstance(file, TextFile) else None
                 row += batch.num_rows
                 self._gather_notes()
                 yield batch
+        self._gather_notes()
 
     def malformed(self, n_rows: int) -> dict[int, str]:
         """Which of the rows of the last batch are no rows, and why; in a tolerant source."""
@@ -298,24 +302,34 @@ class TableSource(AbstractContextManager["TableSource"]):
         return self._block.written([place + ahead for place in places])
 
     def read(
-        self, max_rows: int | None = None, rng: "np.random.Generator | None" = None, *, texts: Collection[str] = ()
+        self,
+        max_rows: int | None = None,
+        rng: "np.random.Generator | None" = None,
+        *,
+        texts: Collection[str] = (),
+        target: str | None = None,
+        missing: Mapping[str, Collection[Any]] = NOTHING,
+        words: Mapping[str, Collection[str]] | None = None,
     ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
         """The table, or a random sample of at most `max_rows` rows in its order, and their places in it (from 0).
 
         Memory grows with the sample only, and which rows are drawn does not depend on the format. Types of texts are
         inferred from all rows that are kept; columns in `texts`, and whole numbers with leading zeros, stay as they are
-        written. What a file says to be a category is a dictionary of texts.
+        written. What a file says to be a category is a dictionary of texts. The `target` keeps its words for missing
+        cells, and others those that are levels (`text_kinds.infer_types`): by what is `missing`, or as `words` say.
         """
         if max_rows is not None and max_rows < 1:
             raise ParameterError(f"The 'max_rows' parameter must be None or an int >= 1. Got {max_rows} instead.")
         kinds = dict.fromkeys(self.names, pa.string()) if self.is_text else {}
-        table, rows = sample_rows(self.batches(types=kinds), max_rows, rng or np.random.default_rng(0))
+        read = self.batches(types=kinds, words=dict.fromkeys(kinds, WORDS) if words is None else words)
+        table, rows = sample_rows(read, max_rows, rng or np.random.default_rng(0))
         if table is None:
             table = self.schema.empty_table()
         elif self.is_text:
             from qmedoid.tables.text_kinds import infer_types
 
-            table = infer_types(table, self.decimal, texts)
+            missing = missing if words is None else dict.fromkeys(self.names, ("",))
+            table = infer_types(table, self.decimal, texts, target, missing)
         for name in self.declared_categories:
             table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
         if self._given_decimal is not None:

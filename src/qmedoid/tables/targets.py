@@ -2,11 +2,11 @@
 
 Which of two classes an operating point is about, where nobody said: by what the words mean, else the rarer one.
 
-What is odd about a target: a quantity, classes of one row, classes that differ by case or blanks only.
+What is odd about a target: a quantity, classes of one row, classes that differ by case, blanks or odd letters only.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +17,26 @@ from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.contract import Label
 from qmedoid.model.operating_point import Counts
-from qmedoid.spelling import did_you_mean
-from qmedoid.tables.arrow import shortened
+from qmedoid.spelling import did_you_mean, look
+from qmedoid.tables.arrow import ENOUGH_ROWS, WORDS, shortened, words_among
+from qmedoid.tables.arrow import MISSING as MISSING_TEXTS
+from qmedoid.tables.cells import in_one_look
+from qmedoid.tables.roles import quoted
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?nan)", re.ASCII)
 # Signs of the longest name of a class.
 _LONGEST = 1000
+_WORDS = frozenset(MISSING_TEXTS)
+_TRUTHS = ("true", "false")
+# Share of the rows from which on a word for a missing cell is a class: fewer may well be rows without one.
+_SHARE = 0.1
 UNKNOWN, MISSING = -1, -2
 """Codes of a label that is no class of the model, and of a missing one."""
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether cells of a type are texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def rest_label(positive: Label) -> str:
@@ -48,7 +60,7 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
     """The class code of every cell; `UNKNOWN` and `MISSING` where there is none.
 
     Labels are compared as they are meant: 1, 1.0 and ``"1"`` are one label, and so are true and ``"True"``. A text that
-    is written just like a class is of that class, whatever else it might mean.
+    is written just like a class is of that class, whatever else it might mean: other words for missing cells are none.
     """
     if pa.types.is_nested(column.type):
         raise DataError(
@@ -64,8 +76,8 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
     def code(value: Any) -> int:
         if isinstance(value, str) and value in exact:
             return exact[value]
-        text = "" if value is None else label_spelling(value)
-        return MISSING if text in ("", "nan") else places.get(text, 0 if against_rest else UNKNOWN)
+        text = label_spelling(value) if value is not None and value == value else ""
+        return places.get(text, MISSING if text in _WORDS else 0 if against_rest else UNKNOWN)
 
     encoded = column.dictionary_encode()
     codes = [np.zeros(0, dtype=np.intp)]
@@ -75,17 +87,83 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
     return np.concatenate(codes)
 
 
-def class_labels(column: pa.ChunkedArray, name: str) -> tuple[Codes, pa.ChunkedArray]:
+def class_words(counts: Mapping[str, int], missing: Collection[Any] = ()) -> set[str]:
+    """The words for a missing cell that are classes, by the rows of every label of a target.
+
+    The only word is one that has as many rows as another class, or a tenth of all, among classes that are names: beside
+    numbers it says that the class is not known. What is said to be `missing` decides before: no other word is where
+    ``""`` is.
+    """
+    words = {text: count for text, count in counts.items() if text.strip() in WORDS}
+    others = {text: count for text, count in counts.items() if text.strip() not in MISSING_TEXTS}
+    if "" in missing:
+        return {text for text in words if text.strip() not in missing}
+    are_names = not all(_NUMBER.fullmatch(text.strip()) or text.strip().lower() in _TRUTHS for text in others)
+    least = max(min(max(min(others.values(), default=0), _FEW_ROWS), _SHARE * sum(counts.values())), _FEW_ROWS / 2)
+    found = {text for text, count in words.items() if are_names and count >= least}
+    return {text for text in found if text.strip() not in missing} if len(found) == 1 else set()
+
+
+def unlabeled_note(column: pa.ChunkedArray, rows: Codes, name: str) -> str:
+    """Which rows of a target have no class, as `rows` are those that have one, and what they hold."""
+    is_other = np.ones(len(column), dtype=bool)
+    is_other[rows] = False
+    held = column.filter(pa.array(is_other)).drop_null().value_counts()
+    counts = {str(cell["values"]).strip(): cell["counts"] for cell in held.to_pylist()}
+    counts = {text: count for text, count in counts.items() if text != "nan" or is_text(column.type)}
+    holds = some_of([f"{count:,} hold {text!r}" for text, count in counts.items() if text], _NAMED)
+    words = any(text in WORDS for text in counts)
+    way_out = f" (--missing {quoted(f'{name}=')} takes such words as classes)" if words else ""
+    of_sum = ", the sum or the number of all others" if _is_sum(column.drop_null()) else ""
+    which = f": {holds}{of_sum}{way_out}" if holds else ""
+    return f"{is_other.sum():,} of {len(column):,} rows have no class in {name!r} and are left out{which}"
+
+
+def sum_labels(counts: Mapping[str, int]) -> list[str]:
+    """The label of one row that is the sum of all others, or their number, by the rows of every label: a total."""
+    numbers = {text: int(text) for text in counts if text.strip().isdecimal()}
+    if len(numbers) < len(counts) or sum(counts.values()) <= ENOUGH_ROWS:
+        return []
+    total, rows = sum(number * counts[text] for text, number in numbers.items()), sum(counts.values()) - 1
+    ones = [text for text, number in numbers.items() if counts[text] == 1 and number > 1]
+    return [text for text in ones if numbers[text] in (total - numbers[text], rows)]
+
+
+def _is_sum(labels: pa.ChunkedArray) -> bool:
+    """Whether the last of many labels is a total."""
+    if not (len(labels) and pa.types.is_integer(labels.type)):
+        return False
+    counts = {str(cell["values"]): cell["counts"] for cell in labels.value_counts().to_pylist()}
+    return str(labels[-1].as_py()) in sum_labels(counts)
+
+
+def class_labels(column: pa.ChunkedArray, name: str, missing: Collection[Any] = ()) -> tuple[Codes, pa.ChunkedArray]:
     """Rows of a target column that hold a label, and their labels: trimmed texts, whole numbers or truth values.
 
-    Other cells are refused.
+    Other cells are refused. Values that a user says are `missing` are no labels.
     """
-    rows = np.flatnonzero(label_codes(column, ()) != MISSING)
-    column = column if len(rows) == len(column) else column.take(pa.array(rows))
+    words: tuple[str, ...] = ()
+    if is_text(column.type):
+        cells = column.value_counts()
+        counts = dict(zip(cells.field("values").to_pylist(), cells.field("counts").to_pylist(), strict=True))
+        words = tuple(class_words({text: count for text, count in counts.items() if text is not None}, missing))
+    rows = np.flatnonzero(label_codes(column, words) != MISSING)
+    if missing:
+        said = tuple(str(value) for value in missing if value != "")
+        rows = rows[label_codes(column, said)[rows] < 0]
+    found = column if len(rows) == len(column) else column.take(pa.array(rows))
+    if len(found) < len(column) and is_text(column.type) and words_among(column) and not words:
+        from qmedoid.tables.text_kinds import infer_types
+
+        # What is left may be numbers, as where "NA" stood among them.
+        found = infer_types(pa.table({"": found.cast(pa.string())}), ".").column(0)
+    column = found
+    if "" not in missing and _is_sum(column):  # of a sample the last row is any
+        rows, column = rows[:-1], column.slice(0, len(column) - 1)
     if len(column) == 0:
         return rows, column
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_text(kind):
         import pyarrow.compute as pc
 
         longest = pc.max(pc.utf8_length(column.cast(kind))).as_py() or 0
@@ -93,8 +171,8 @@ def class_labels(column: pa.ChunkedArray, name: str) -> tuple[Codes, pa.ChunkedA
             raise DataError(
                 f"The target {name!r} holds a text of {longest:,} signs: that names no class. Give a column of names."
             )
-        # Nobody means two classes by "yes" and "yes ".
-        return rows, pc.utf8_trim_whitespace(column.cast(kind))
+        # Nobody means two classes by "yes" and "yes ", or by what looks the same.
+        return rows, pc.utf8_trim_whitespace(in_one_look(pa.table({name: column.cast(kind)}))[0].column(0))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return rows, column
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -123,7 +201,7 @@ def label_spelling(value: Any) -> str:
             return text.lower()
         # Not all that Python takes for a number is meant as one: 1_2 is a name.
         if not _NUMBER.fullmatch(text):
-            return text
+            return look(text)
         value = int(text) if text.lstrip("+-").isdecimal() else float(text)
     if isinstance(value, int):
         return str(value)
@@ -144,10 +222,17 @@ class Target(NamedTuple):
 
     @classmethod
     def of_column(
-        cls, column: pa.ChunkedArray, name: str, totals: Mapping[str, int] | None = None
+        cls,
+        column: pa.ChunkedArray,
+        name: str,
+        totals: Mapping[str, int] | None = None,
+        missing: Collection[Any] = (),
     ) -> "tuple[Codes, Target]":
-        """The rows of a column that hold a label, and their classes; totals are by the texts of labels."""
-        rows, labels = class_labels(column, name)
+        """The rows of a column that hold a label, and their classes; totals are by the texts of labels.
+
+        Of a sample, for which there are totals, all words for missing cells are labels.
+        """
+        rows, labels = class_labels(column, name, missing if totals is None else ("",))
         encoded = labels.combine_chunks().dictionary_encode()
         classes, places = np.unique(np.array(encoded.dictionary.to_pylist()), return_inverse=True)
         found = cls(name, classes, places[encoded.indices.to_numpy(zero_copy_only=False)].astype(np.intp))
@@ -309,6 +394,13 @@ def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str
         )
         return [("target_quantity", f"{message}.")]
     notes = []
+    for label, count in zip(labels, counts, strict=True):
+        if isinstance(label, str) and label in WORDS:
+            message = (
+                f"{label!r} in {count:,} rows is read as a class, although it is a word for a missing cell: --missing "
+                f"TARGET={label} leaves these rows out (in Python leave them out of X and y)."
+            )
+            notes.append(("missing_word", message))
     single = [repr(label) for label, count in zip(labels, counts, strict=True) if count == 1]
     if single:
         which = f"the class {single[0]} has"
@@ -319,12 +411,12 @@ def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str
     spellings: dict[str, list[str]] = {}
     for label in labels:
         if isinstance(label, str):
-            spellings.setdefault("".join(label.casefold().split()), []).append(label)
+            spellings.setdefault("".join(look(label).casefold().split()), []).append(label)
     for alike in spellings.values():
         if len(alike) > 1:
             message = (
-                f"the classes {' and '.join(map(repr, alike[:_NAMED]))} differ by case or blanks only, and are fitted "
-                f"as {len(alike)} classes. Write them alike if one class is meant."
+                f"the classes {' and '.join(map(repr, alike[:_NAMED]))} differ by case, blanks or odd letters only, "
+                f"and are fitted as {len(alike)} classes. Write them alike if one class is meant."
             )
             notes.append(("class_spellings", message))
     return notes

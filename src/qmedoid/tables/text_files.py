@@ -4,169 +4,24 @@ Arrow has a reader for streams (``open_csv``). Cutting blocks here and parsing e
 says on which row a cell is wrong, and lets encodings be decided where they show.
 """
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Codes
-from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, check_unique, first_line, shortened
+from qmedoid.exceptions import DataError
+from qmedoid.tables.arrow import BATCH_ROWS, SPELT_WORDS, WORDS, CellTypeError, first_line, shortened, without_missing
+from qmedoid.tables.dialect import Dialect, decoded, detect_dialect, maybe_thousands, no_record
 
 if TYPE_CHECKING:
     from qmedoid.tables.source import Bytes
-
-DELIMITERS = (",", ";", "\t", "|")
-_RECORDS = 200
-"""Records that delimiters are judged by."""
-_COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
-_POINT_NUMBER = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
-_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
-_POINT_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?\s*")
-# The line that says to a spreadsheet how cells are separated.
-_SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?(\r\n|\n|\r)', re.IGNORECASE)
-
-
-class Dialect(NamedTuple):
-    """How a text writes its table; `header_end` and `header_lines` are bytes and lines up to the first record.
-
-    `quoted` matches cells in quotes; its group is empty where one is not closed. With stray quotes (inside cells that
-    are not quoted), counting quotes does not show where cells end. Notes say what was adjusted.
-    """
-
-    names: tuple[str, ...]
-    delimiter: str
-    decimal: str
-    newline: bytes
-    header_end: int
-    header_lines: int
-    quoted: re.Pattern[bytes]
-    stray_quotes: bool
-    notes: list[str]
-
-    def mask_quoted(self, block: bytes) -> bytes:
-        """The block with all quoted cells overwritten, so that what is left of line ends ends a record."""
-        return self.quoted.sub(lambda cell: b"x" * len(cell[0]), block)
-
-
-def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decimal: str | None) -> Dialect:
-    """Detect how a table is written, from the beginning of its file (all of it, if `is_whole`).
-
-    The sample is in an encoding that contains ASCII, without a byte order mark. A delimiter or decimal sign that is
-    given is taken.
-    """
-    if not sample.strip():
-        raise DataError(f"{name} is empty: a table has a header line and rows.")
-    if b"\0" in sample:
-        raise DataError(f"{name} is not a text of one byte per letter: it has zero bytes. Save it as CSV in UTF-8.")
-    newline = b"\n" if b"\n" in sample else b"\r"
-    start = len(sample) - len(sample.lstrip(b"\r\n"))
-    if given := _SEPARATOR_LINE.match(sample, start):
-        start, delimiter = given.end(), delimiter or given[1].decode("latin-1")
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
-        raise ParameterError(f"The delimiter must be one ASCII character, not a quote or line end. Got {delimiter!r}.")
-    if decimal not in (None, ".", ","):
-        raise ParameterError(f"The decimal sign must be '.' or ','. Got {decimal!r} instead.")
-    if decimal is not None and decimal == delimiter:
-        raise ParameterError(f"The delimiter and the decimal sign cannot both be {decimal!r}.")
-    complete = sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1]
-    text, _ = decoded(complete)
-    if delimiter is None:
-        delimiter = _find_delimiter(text)
-    header = next(_records(text, delimiter, 1), None)
-    if header is None:
-        raise DataError(
-            f"{name} does not look like a table: in its first {len(sample):,} bytes there is no line end, or a name of "
-            f"more than {csv.field_size_limit():,} characters."
-        )
-    names, notes = clean_names(header, name)
-    if decimal is None:
-        decimal, more = _find_decimal(text, delimiter)
-        notes += more
-    mark = re.escape(delimiter.encode())
-    # The quote comes first: it is searched for fast.
-    quoted = re.compile(rb'"(?<![^%b\r\n]")[^"]*(?:""[^"]*)*("|\Z)' % mark)
-    end = quoted.sub(lambda cell: b"x" * len(cell[0]), sample[start:]).find(newline)
-    end = len(sample) if end < 0 else start + end + 1
-    stray = re.search(rb'"(?<=[^%b\r\n"]")"*[^%b\r\n"]' % (mark, mark), sample) is not None
-    return Dialect(names, delimiter, decimal, newline, end, sample[:end].count(newline), quoted, stray, notes)
-
-
-def decoded(text: bytes) -> tuple[str, str]:
-    """A text and its encoding: UTF-8, that of Windows, or Latin 1, in which all bytes are letters."""
-    for encoding in ("utf-8", "cp1252"):
-        with suppress(UnicodeDecodeError):
-            return text.decode(encoding), encoding
-    return text.decode("latin-1"), "latin-1"
-
-
-def _records(text: str, delimiter: str, count: int) -> Iterator[list[str]]:
-    """The first records that are not blank, as lists of cells."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        for record in reader:
-            if record:
-                yield record
-                count -= 1
-            if count == 0:
-                return
-    except csv.Error:  # a cell longer than the module allows
-        return
-
-
-def _find_delimiter(text: str) -> str:
-    best, best_score = ",", (0.0, 1)
-    for delimiter in DELIMITERS:
-        widths = [len(record) for record in _records(text, delimiter, _RECORDS)]
-        if widths and widths[0] > 1:
-            score = (Counter(widths)[widths[0]] / len(widths), widths[0])
-            best, best_score = (delimiter, score) if score > best_score else (best, best_score)
-    return best
-
-
-def _find_decimal(text: str, delimiter: str) -> tuple[str, list[str]]:
-    """A decimal comma where there are numbers with a comma, none with a decimal point, and it does not part cells."""
-    if delimiter == ",":
-        return ".", []
-    cells = [cell for record in list(_records(text, delimiter, _RECORDS))[1:] for cell in record]
-    grouped = [cell for cell in cells if _POINT_THOUSANDS.fullmatch(cell)]
-    with_comma = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)] + [cell for cell in grouped if "," in cell]
-    pointed = any(_POINT_NUMBER.fullmatch(cell) and not _POINT_THOUSANDS.fullmatch(cell) for cell in cells)
-    if not with_comma or pointed or all(_THOUSANDS.fullmatch(cell) for cell in with_comma):
-        return ".", []
-    return ",", [f"Numbers are read with a decimal comma, as in {with_comma[0].strip()}."]
-
-
-def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
-    """Names of columns without blanks around them, made up where there are none, and what was adjusted."""
-    notes, names = [], [cell.strip() for cell in header]
-    padded = [new for new, old in zip(names, header, strict=True) if new and new != old]
-    if padded:
-        notes.append(f"Blanks around the names of {len(padded)} columns were dropped, as in {padded[0]!r}.")
-    unnamed = [place for place, found in enumerate(names) if not found]
-    for place in unnamed:
-        names[place] = f"column {place + 1}"
-    if len(unnamed) == 1:
-        notes.append(f"Column {unnamed[0] + 1} has no name; it is called {names[unnamed[0]]!r}.")
-    elif unnamed:
-        notes.append(f"{len(unnamed):,} columns have no name; they are called {names[unnamed[0]]!r} and so on.")
-    if len(set(names)) < len(names):
-        check_unique(names, name)
-    if all(re.fullmatch(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", found) for found in names):
-        notes.append(
-            f"The first line of {name} is taken as the header, but holds numbers only ({', '.join(names[:3])}, ...): "
-            "if the file has no header, add one."
-        )
-    return tuple(names), notes
-
 
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 1 << 24
@@ -183,7 +38,13 @@ _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
 _MARK = b"\xef\xbb\xbf"
 """What a text in UTF-8 may begin with."""
-_NULLS = [before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")]
+_FREQUENT = 500
+"""Bytes for each letter from which on it is found faster than a line."""
+_MOST_LAST = 100
+"""Lines at the end of a text that are looked at for the foot of a report."""
+NOTHING: Mapping[str, Collection[str]] = {}
+_BLANKS = ["", " ", "  "]
+_NULLS = [*_BLANKS, *SPELT_WORDS]
 _Block: TypeAlias = tuple[bytes | memoryview, bool]
 """Whole records in UTF-8, there until the next block is asked for, and whether they hold quotes."""
 
@@ -219,6 +80,10 @@ class BlockRecords:
         blank = np.isin(first, (10, 13)) & ((lengths == 1) | ((lengths == 2) & (first == 13)))
         return np.append(starts[~blank], len(masked))
 
+    def spans(self, places: Collection[int]) -> list[tuple[int, int]]:
+        """Where records at some places of the block begin and end in its text."""
+        return [(int(self._starts[place]), int(self._starts[place + 1])) for place in sorted(places)]
+
     def written(self, places: Sequence[int]) -> list[tuple[int, str]]:
         """The lines (from 1) where records at some places of the block begin, and how they are written."""
         ends = _line_ends(np.frombuffer(self._bytes, dtype=np.uint8), self._dialect)
@@ -250,8 +115,10 @@ class TextFile:
     def __init__(self, data: "Bytes", delimiter: str | None, decimal: str | None, *, tolerant: bool = False) -> None:
         self.name, self.notes, self.n_taken, self._tolerant = data.name, list[str](), 0, tolerant
         self._asked, self._is_used = (delimiter, decimal), False
+        self._no_records = dict[int, str]()  # of the block that was parsed last, by place
+        self._left_out, self._first_left_out = Counter[str](), (0, "")
         self._open(data)
-        self.names, self.decimal = self._dialect.names, self._dialect.decimal
+        self.decimal = self._dialect.decimal
         if bytes(self._first[0]).strip():
             self._first_rows = self._parse(self._first, self.names, {}, 0, self._dialect.header_lines)
         else:
@@ -275,7 +142,11 @@ class TextFile:
             self._sample += self._more(len(self._sample))
         self._dialect: Dialect = detect_dialect(self._sample, self._is_whole, self.name, *self._asked)
         self._has_stray_quotes = self._dialect.stray_quotes
+        self.names = self._dialect.names
+        header, seen = self._dialect.header, self._sample[self._dialect.header_end :]
+        self._rarest = bytes([min(header, key=seen.count)]) if header else b""
         self.notes += self._dialect.notes
+        self.left_out = self._dialect.left_out
         self._first: _Block = self._first_records()
         while not (self._is_whole or self._first[0]) and self._has_room():
             self._sample += self._more(len(self._sample))
@@ -288,7 +159,9 @@ class TextFile:
         """The records after the header that the sample holds complete."""
         rest = self._sample[self._dialect.header_end :]
         whole = rest if self._is_whole else rest[: self._last_end(rest, len(rest))]
-        return self._in_utf8(whole), b'"' in whole
+        block = self._records_of((self._in_utf8(whole), b'"' in whole), 0)[0]
+        self._left_out.clear()  # they come again with the first block
+        return block
 
     def _first_texts(self, names: Sequence[str]) -> pa.Table:
         types = dict.fromkeys(names, pa.string())
@@ -309,22 +182,95 @@ class TextFile:
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 
     def batches(
-        self, columns: Sequence[str], types: Mapping[str, Any], *, verbatim: bool = False, watched: Collection[str] = ()
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        *,
+        verbatim: bool = False,
+        watched: Collection[str] = (),
+        words: Mapping[str, Collection[str]] = NOTHING,
     ) -> Iterator[pa.RecordBatch]:
         """Batches of some columns; see `TableSource.batches`."""
         doubtful = {name for name in watched if self._may_have_thousands(name)} if self.decimal == "." else set()
         rows, lines = 0, self._dialect.header_lines
-        for text, has_quotes in self._blocks():
-            table = self._parse((text, has_quotes), columns, types, rows, lines, verbatim)
+        self._left_out.clear()
+        for block in self._blocks():
+            block, has_odd = self._records_of(block, lines)
+            table = self._parse(block, columns, types, rows, lines, verbatim, words)
+            if self._no_records:
+                records = BlockRecords(block[0], self._dialect, rows, lines, {})
+                odd = zip(records.spans(self._no_records), self._no_records.values(), strict=True)
+                block = self._without(block, [(*span, what) for span, what in odd], lines), block[1]
+                table, has_odd = self._parse(block, columns, types, rows, lines, verbatim, words), True
             if self._tolerant:
                 table = _with_empty_rows(table, sorted(self._malformed)) if self._malformed else table
-                self.block = BlockRecords(text, self._dialect, rows, lines, self._malformed)
+                self.block = BlockRecords(block[0], self._dialect, rows, lines, self._malformed)
             rows += table.num_rows
-            lines += bytes(text).count(self._dialect.newline) if has_quotes or self._tolerant else table.num_rows
+            is_plain = not (block[1] or has_odd or self._tolerant)
+            lines += table.num_rows if is_plain else bytes(block[0]).count(self._dialect.newline)
             for batch in table.combine_chunks().to_batches(BATCH_ROWS):
                 for name in sorted(doubtful):
                     _check_points(name, batch.column(name), doubtful)
                 yield batch
+        if self._left_out:
+            kinds, (number, shown) = " and ".join(self._left_out), self._first_left_out
+            which = f"{self._left_out.total():,} lines are no records and are left out ({kinds}): the first is line"
+            which = f"one line is no record and is left out ({kinds}): line" if self._left_out.total() == 1 else which
+            self.left_out = [*self._dialect.left_out, f"{self.name}: {which} {number:,}, {shown!r}."]
+
+    def _records_of(self, block: _Block, lines: int) -> tuple[_Block, bool]:
+        """A block without lines that repeat the header and, at the end of the text, without what is no record.
+
+        With whether there was any.
+        """
+        text, has_quotes = block
+        whole = text if isinstance(text, bytes) else text.obj
+        assert isinstance(whole, bytes | bytearray), "a block is the beginning of a piece of memory"
+        newline, end, found = self._dialect.newline, len(text), self._repeated_headers(whole, len(text))
+        for _ in range(_MOST_LAST if self._is_whole else 0):
+            begin = whole.rfind(newline, 0, max(end - 1, 0)) + 1
+            line = whole[begin:end].decode(errors="replace").strip()
+            what = no_record(line, self._dialect.delimiter, len(self.names), is_last=True)
+            if what == "a line of totals":  # where other records begin like that it may be one as well
+                first = re.escape(line.strip(f" {self._dialect.delimiter}").partition(self._dialect.delimiter)[0])
+                what = None if len(re.findall(rf"(?m)(?:^|\W){first}(?=\W)".encode(), whole[:end])) > 1 else what
+            if begin == end or '"' in line or (line and what is None):
+                break
+            found, end = [*found, (begin, end, str(what))] if line else found, begin
+        if found and has_quotes:
+            masked = self._dialect.mask_quoted(bytes(text))
+            found = [one for one in found if one[0] == 0 or masked[one[0] - 1 : one[0]] == newline]
+        return ((self._without(block, found, lines), has_quotes), True) if found else (block, False)
+
+    def _repeated_headers(self, text: bytes | bytearray, size: int) -> list[tuple[int, int, str]]:
+        """Where lines of a block are the header once more, as of files that were put together."""
+        header, newline, found = self._dialect.header, self._dialect.newline, list[tuple[int, int, str]]()
+        # One letter is searched for much faster than a line, unless it is frequent.
+        if not header or not (count := text.count(self._rarest, 0, size)):
+            return found
+        sought = header if count * _FREQUENT > size else self._rarest
+        place = text.find(sought, 0, size)
+        while place >= 0:
+            begin = place - header.index(sought)
+            end = max(begin, 0) + len(header)
+            if begin >= 0 and text.startswith(header, begin, size) and text[end : end + 1] in (b"", b"\r", b"\n"):
+                begin -= len(_MARK) if text.endswith(_MARK, 0, begin) else 0
+                end = text.find(newline, end, size) + 1 or size
+                found += [(begin, end, "the header again")] if begin == 0 or text[begin - 1 : begin] == newline else []
+            place = text.find(sought, place + 1, size)
+        return found
+
+    def _without(self, block: _Block, spans: Sequence[tuple[int, int, str]], lines: int) -> bytes:
+        """A block in which lines that are no records are empty, so that lines count as they did; they are noted."""
+        content, newline, parts, at = bytes(block[0]), self._dialect.newline, list[bytes](), 0
+        for begin, end, what in sorted(spans):
+            number = lines + content.count(newline, 0, begin) + 1
+            if not self._left_out or number < self._first_left_out[0]:
+                self._first_left_out = number, shortened(content[begin:end].decode(errors="replace").strip())
+            self._left_out[what] += 1
+            parts += [content[at:begin], newline * max(content.count(newline, begin, end), 1)]
+            at = end
+        return b"".join([*parts, content[at:]])
 
     def _blocks(self) -> Iterator[_Block]:
         """Blocks of whole records, without the header; blank ones are left out."""
@@ -417,36 +363,53 @@ class TextFile:
         rows: int,
         lines: int,
         verbatim: bool = False,
+        words: Mapping[str, Collection[str]] = NOTHING,
     ) -> pa.Table:
-        """The rows of a block; in a tolerant file without those that are malformed, by place in the block."""
+        """The rows of a block; in a tolerant file without those that are malformed, by place in the block.
+
+        Some `words` for a missing value are kept, by column.
+        """
         from pyarrow import csv as arrow_csv
 
         text, has_quotes = block
         bad = self._malformed = dict[int, str]()
+        odd = self._no_records = dict[int, str]()
+        sign = self._dialect.delimiter
 
         def pass_over(row: Any) -> str:
-            bad[row.number - 1] = f"the line has {_cells(row.actual_columns)}, the header has {row.expected_columns}"
-            return "skip"
+            if (what := no_record(row.text, sign, row.expected_columns)) is not None:
+                odd[row.number - 1] = what
+            else:
+                cells, expected = _cells(row.actual_columns), row.expected_columns
+                bad[row.number - 1] = f"the line has {cells}, the header has {expected}"
+            return "skip" if self._tolerant or what is not None else "error"
 
-        handler = pass_over if self._tolerant else None
-        sign = self._dialect.delimiter
-        parsing = arrow_csv.ParseOptions(delimiter=sign, newlines_in_values=has_quotes, invalid_row_handler=handler)
+        parsing = arrow_csv.ParseOptions(delimiter=sign, newlines_in_values=has_quotes, invalid_row_handler=pass_over)
         converted = {
             "column_types": {name: types[name] for name in columns if name in types},
-            "null_values": _NULLS,
             "strings_can_be_null": not verbatim,
             "decimal_point": self._dialect.decimal,
         }
 
+        kept = [] if verbatim else [name for name in columns if words.get(name)]
+        plain = [name for name in columns if name not in kept]
+        groups = [(plain, _NULLS)] * bool(plain or not kept) + [(kept, _BLANKS)] * bool(kept)
+
         def parsed(size: int, n_columns: int) -> pa.Table:
             reading = arrow_csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
             bad.clear()
+            odd.clear()
             found = dict[str, pa.ChunkedArray]()
-            for start in range(0, max(len(columns), 1), n_columns):
-                wanted = arrow_csv.ConvertOptions(include_columns=list(columns[start : start + n_columns]), **converted)
-                table = arrow_csv.read_csv(pa.BufferReader(text), reading, parsing, wanted)
-                found.update(zip(table.column_names, table.columns, strict=True))
-            return table if len(columns) <= n_columns else pa.table(found)
+            for names, nulls in groups:
+                for start in range(0, max(len(names), 1), n_columns):
+                    some = list(names[start : start + n_columns])
+                    wanted = arrow_csv.ConvertOptions(include_columns=some, null_values=nulls, **converted)
+                    table = arrow_csv.read_csv(pa.BufferReader(text), reading, parsing, wanted)
+                    found.update(zip(table.column_names, table.columns, strict=True))
+            for name in kept:
+                if len(words[name]) < len(WORDS):
+                    found[name] = pa.chunked_array([without_missing(one, words[name]) for one in found[name].chunks])
+            return pa.table(found).select(columns) if kept or len(columns) > n_columns else table
 
         with suppress(pa.ArrowInvalid):  # a cell is wrong, or a record longer than what is parsed at once
             return parsed(max(_PARSED_AT_ONCE, _BYTES_OF_COLUMN * len(columns) // 8), _COLUMNS_AT_ONCE)
@@ -503,23 +466,3 @@ def _enlarged(content: bytes | bytearray, size: int) -> bytearray:
     buffer = bytearray(size)
     buffer[: len(content)] = content
     return buffer
-
-
-_FEW = 256
-"""Cells that show of most columns what they are not."""
-
-
-def maybe_thousands(values: npt.NDArray[Any]) -> bool:
-    """Whether floats may be whole numbers whose thousands were parted by points, as 1.275 and 935; NaN is missing.
-
-    The first values tell of most columns that they are none. The texts say more: see `text_kinds.may_be_thousands`.
-    """
-    return len(values) > 0 and _in_thousands(values[:_FEW]) and _in_thousands(values)
-
-
-def _in_thousands(values: npt.NDArray[Any]) -> bool:
-    sizes = np.abs(values[~np.isnan(values)].astype(np.float64))
-    fractions = sizes[sizes != np.trunc(sizes)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_odd = np.abs(1000 * fractions - np.rint(1000 * fractions)) > 1e-6
-    return not (is_odd.any() or (sizes >= 1000).any() or (fractions < 1).any())

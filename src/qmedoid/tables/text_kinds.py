@@ -5,7 +5,7 @@ decimals, without the 5 where no cell has decimals) and a unit behind a blank, a
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -17,11 +17,12 @@ from qmedoid.arrays import Flags
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind, split_spelling
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL
+from qmedoid.tables.arrow import DECIMAL, without_missing, words_among
 from qmedoid.tables.cells import Cells
-from qmedoid.tables.dates import Spelt, find_dates, look_like_dates
+from qmedoid.tables.dates import Spelt, find_dates, look_like_dates, other_dates
+from qmedoid.tables.dialect import maybe_thousands
 from qmedoid.tables.kinds import DateOrder, kind_of_type
-from qmedoid.tables.text_files import maybe_thousands
+from qmedoid.tables.text_files import NOTHING
 
 # What Arrow's own parser takes; the patterns keep it from raising at the first cell that is something else.
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -248,7 +249,7 @@ def _example(cells: pa.Array, chosen: pa.Array) -> str:
 def in_other_spelling(wrong: pa.Array, column: Column) -> pa.Array:
     """Those of the cells that were not read which are numbers or dates all the same, spelt otherwise."""
     if column.kind == "date":
-        return wrong.filter(look_like_dates(wrong))
+        return wrong.filter(other_dates(wrong))
     marked = pc.or_(pc.ends_with(wrong, POINT_MARK), pc.match_substring_regex(wrong, _DOUBTFUL))
     return wrong.filter(pc.or_(marked, respelt(wrong, column.spelling)))
 
@@ -454,19 +455,40 @@ _MOMENTS = (pa.timestamp(unit, zone) for zone in (None, "UTC") for unit in ("s",
 _TYPES = (pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), *_MOMENTS, pa.float64())
 """Types that texts are read as, the narrowest first: those that Arrow's reader infers."""
 _TRUTHS = ("1", "True", "TRUE", "true", "0", "False", "FALSE", "false")
+_NAMES = ("NA", "N/A", "n/a", "null", "NULL", "None", "-", "n.a.", "N.A.")
+"""Words for a missing cell that people also write for a level: that there is none."""
+_RECURRING = 5
+"""Rows of a level on average, at least, where a word for a missing cell may be one."""
 _FRACTION = re.compile(r"-?[0-9]+\.[0-9]+")
 _TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 
 
-def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa.Table:
+def infer_types(
+    texts: pa.Table,
+    decimal: str,
+    kept: Collection[str] = (),
+    target: str | None = None,
+    missing: Mapping[str, Collection[Any]] = NOTHING,
+) -> pa.Table:
     """The table with the types that the texts of each column have in common; columns in `kept` stay texts.
 
     So do whole numbers with leading zeros, and numbers that can be read in more than one way. Metadata name the decimal
-    sign that other columns show.
+    sign that other columns show. Words for missing cells become null; not so in the `target`, those that are `missing`
+    by name (where ``""`` is, no other word is), and one that has the rows of a level.
     """
     columns = []
     for name, text in zip(texts.column_names, texts.columns, strict=True):
         column = text if name in kept else _typed(text, decimal)
+        if column.type == pa.string() and (words := words_among(text)):
+            bare = pa.chunked_array([without_missing(one) for one in text.chunks])
+            column = bare if name in kept else _typed(bare, decimal)
+            said = missing.get(name, ())
+            if name == target or (column.type == pa.string() and "" in said):
+                column = bare = text
+            elif column.type == pa.string():
+                levels = {*_level_words(words, bare), *(word for word in words if word in said)}
+                column = bare = pa.chunked_array([without_missing(one, levels) for one in text.chunks])
+            text = bare
         if column.type == pa.int64():
             # Leading zeros are those of codes, such as those of places, not of quantities.
             begins = pc.or_(pc.starts_with(text, "0"), pc.starts_with(text, " "))
@@ -485,6 +507,21 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
         columns.append(column)
     shown = "," if decimal == "," else "." if any(map(_show_points, columns, texts.columns)) else None
     return pa.Table.from_arrays(columns, names=texts.column_names, metadata={DECIMAL: shown} if shown else None)
+
+
+def _level_words(words: Mapping[str, int], text: pa.ChunkedArray) -> list[str]:
+    """The word for a missing cell that has as many rows as a level of the column, if it is the only one that has.
+
+    The levels are names, each of some rows: among numbers, and where cells do not recur, a word says that one is
+    missing. So do words that programs write for it, and none has.
+    """
+    different = text.drop_null().unique()
+    given = len(text) - text.null_count
+    if not len(different) or given < _RECURRING * len(different):
+        return []
+    found = [word for word, count in words.items() if word in _NAMES and count * len(different) >= given]
+    odd = pc.sum(pc.or_(look_like_numbers(different), look_like_dates(different))).as_py()
+    return found if len(found) == 1 and 2 * odd < len(different) else []
 
 
 def _typed(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:

@@ -197,6 +197,8 @@ def _header(model: Model, sha256: str | None, dialect: SqlDialect, table: str, o
         f"Classes: {classes}. A nearest medoid is given by its row of the training table, counted from 0.",
         "The issues of a record are NULL where its cells are as in the training table.",
     ]
+    if any(column.kind == "category" for column in model.contract.columns):
+        lines.append("Levels are compared letter by letter: one that only looks the same is a new level.")
     if dialect.name == "sqlite":
         lines.append("The table must be one with rowids, not a view; EXP and SQRT need the math functions of SQLite.")
     return "".join(f"-- {line}\n" for line in lines)
