@@ -118,6 +118,7 @@ def test_inputs_that_another_machine_rounds_otherwise_are_those_of_the_first(und
         def changed(ansatz, rotations, inputs, observables, /):
             return expectations(ansatz, rotations, inputs + change, observables)
 
+        changed.bounded = expectations.bounded
         return plan.decide(swap_test, changed)
 
     with RunFolder(path) as folder:

@@ -19,10 +19,12 @@ from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import ENDS, CircuitBatch, Counts, counts_of, has_failed, runs_here
 from qmedoid.quantum.measurement.calibration import (
     Estimates,
+    Lines,
     Readings,
     estimated,
     fit_drift,
     fit_lines,
+    uncalibrated,
     without_drift,
 )
 from qmedoid.quantum.measurement.recorder import REGISTERS, Register, Tests
@@ -240,10 +242,14 @@ def read_tests(
     n_positions: int,
     slope: float,
     at_zero: float,
+    guess: Lines,
     *,
     directions: Array | None = None,
 ) -> Estimates:
-    """Values at_zero + slope · share of ones of the tests of a shape, calibrated by known pairs if there are any."""
+    """Values at_zero + slope · share of ones of the tests of a shape, calibrated by known pairs if there are any.
+
+    Without these their bias is taken from lines that are guessed by the error rates of the device.
+    """
     readings, tests, jobs = _gathered([part for part in parts if part[3] is None], slope, at_zero)
     if not np.array_equal(tests, np.arange(n_tests)):
         raise not_of_this_plan()
@@ -251,7 +257,7 @@ def read_tests(
     raw, by_shots, largest = readings.overlaps, readings.variances, 0.0
     of_known = [part for part in parts if part[3] is not None]
     if not of_known:
-        return estimated(readings, None)
+        return uncalibrated(readings, guess)
     known, exact, of_job = _gathered(of_known, slope, at_zero)
     lines, numbers = fit_lines(known, exact, n_positions), np.unique(of_job)
     drift = fit_drift(known, exact, lines, np.searchsorted(numbers, of_job))

@@ -16,7 +16,7 @@ from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Counts
 from qmedoid.quantum.documents import CircuitPlanDict
-from qmedoid.quantum.measurement.calibration import Estimates, expected_estimates, guessed_lines
+from qmedoid.quantum.measurement.calibration import Estimates, Lines, expected_estimates, guessed_lines
 from qmedoid.quantum.measurement.jobs import (
     Job,
     MeasurementSettings,
@@ -130,12 +130,21 @@ class MeasurementPlan:
         return sum(job.n_circuits for job in self.all_jobs) - self.n_circuits
 
     @cached_property
+    def guessed(self) -> tuple[Lines, ...]:
+        """What noise does to the overlaps of each shape by the error rates that the device reports."""
+        form = self.settings.form
+        at_noise = float(form.overlap(0.5))
+        return tuple(
+            guessed_lines(pack.shrink, at_noise, form.template(tests.n_features).num_qubits)
+            for tests, pack in zip(self.tests, self.packs, strict=True)
+        )
+
+    @cached_property
     def expected_estimates(self) -> tuple[Estimates, ...]:
         """Overlaps and their errors as expected by shots and by the error rates that the device reports."""
         form, found = self.settings.form, []
-        ends, at_noise = (form.slope, form.at_zero), float(form.overlap(0.5))
-        for shape, (tests, pack) in enumerate(zip(self.tests, self.packs, strict=True)):
-            lines = guessed_lines(pack.shrink, at_noise, form.template(tests.n_features).num_qubits)
+        ends = form.slope, form.at_zero
+        for shape, (tests, pack, lines) in enumerate(zip(self.tests, self.packs, self.guessed, strict=True)):
             known, positions = known_of(self.jobs, shape, *ends), positions_of(len(tests), pack)
             exact = tests.overlaps, self.shots, positions
             found.append(expected_estimates(*exact, ends, lines, known, directions=tests.directions))
@@ -188,8 +197,8 @@ class MeasurementPlan:
                 parts[batch.shape].append((job.number, batch, ones, batch.known))
         form = self.settings.form
         return tuple(
-            read_tests(own, len(tests), pack.n_copies, form.slope, form.at_zero, directions=tests.directions)
-            for own, tests, pack in zip(parts, self.tests, self.packs, strict=True)
+            read_tests(own, len(tests), pack.n_copies, form.slope, form.at_zero, guess, directions=tests.directions)
+            for own, tests, pack, guess in zip(parts, self.tests, self.packs, self.guessed, strict=True)
         )
 
     def read_out(self, counts: Sequence[Sequence[Counts]]) -> MeasurementResult:

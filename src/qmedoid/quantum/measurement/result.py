@@ -139,7 +139,7 @@ class MeasurementResult:
         return np.zeros(len(rows), dtype=np.bool_) if self.trained is None else np.isin(rows, self.trained.circuit.rows)
 
     def without_calibration(self) -> "MeasurementResult":
-        """What the same counts say without calibration: overlaps as they were read, with errors by shots alone."""
+        """What the same counts say without calibration: overlaps as they were read, and their bias as an error."""
         trained = self.trained
         if trained is not None:
             trained = replace(trained, estimates=tuple(one.uncalibrated() for one in trained.estimates))
@@ -203,17 +203,33 @@ class MeasurementResult:
         if self.trained is not None and self.plan.trained is not None:
             words = "Trained circuit", "an expectation value", "known inputs"
             advice = "Fit a circuit of fewer repetitions or qubits."
-            found += _notes(words, advice, self.trained.estimates, self.plan.trained.pack.shrink)
+            found += _notes(
+                words, advice, self.trained.estimates, self.plan.trained.pack.shrink, self.plan.device.place
+            )
         for one, tests, pack in zip(self.estimates, self.plan.tests, self.plan.packs, strict=True):
             words = f"Circuits of {tests.n_features} column(s)", "an overlap", "known pairs"
-            found += _notes(words, "Use a narrower register or fewer columns.", [one], pack.shrink)
+            narrower = "Use other qubits (limits of Device)." if tests.n_features == 1 else "Use a narrower register."
+            found += _notes(words, narrower, [one], pack.shrink, self.plan.device.place)
         if self.margin_ratio > max(1.25, 1.0 + 4.0 / np.sqrt(2.0 * len(self.kept))):
             found.append(
                 f"Margins are off by {self.margin_ratio:.1f} times their stated errors on average: the device does "
-                "more to overlaps than lines and their scatter tell. Take errors as so much larger, or use "
-                "register='column'."
+                f"more to overlaps than {self._errors_by} tell. Take errors as so much larger, or {self._advice}."
             )
         return tuple(found)
+
+    @property
+    def _errors_by(self) -> str:
+        return "lines and their scatter" if self.plan.settings.calibrate else "shots and its error rates"
+
+    @property
+    def _advice(self) -> str:
+        """What makes errors smaller, of what is not done already."""
+        settings = self.plan.settings
+        if not settings.calibrate:
+            return "calibrate, which undoes most of what noise does (calibrate=True, --calibrate)"
+        if settings.register != "column":
+            return "use register='column'"
+        return "use other qubits (limits of Device)"
 
     @property
     def margin_ratio(self) -> float:
@@ -239,14 +255,22 @@ def decided_columns(decided: Decided, errors: Errors | None, classes: Sequence[A
     return found
 
 
-def _notes(words: tuple[str, str, str], advice: str, estimates: Sequence[Estimates], shrink: Array) -> Iterator[str]:
+def _notes(
+    words: tuple[str, str, str], advice: str, estimates: Sequence[Estimates], shrink: Array, place: str
+) -> Iterator[str]:
     """What is worth knowing about a calibration, in sentences."""
     (circuits, value, known), fitted = words, [one.fitted for one in estimates if one.fitted is not None]
     least = min((float(np.min(lines.slopes)) for lines in fitted), default=1.0)
     if not fitted and np.any(shrink < 1.0):
         yield (
             f"{circuits}: noise leaves about {shrink.mean():.2f} of {value}, by the device's error rates. Without "
-            "calibration it goes into the decisions, and stated errors are those of shots alone."
+            "calibration it goes into the decisions, and stated errors count it as these rates have it. Calibrate to "
+            "undo it: calibrate=True, --calibrate."
+        )
+    elif not fitted and place != "exact simulator":
+        yield (
+            f"{circuits}: without calibration, and without error rates of the device, stated errors are those of shots "
+            "alone, and what noise does is not in them. Calibrate: calibrate=True, --calibrate."
         )
     elif fitted and not any(lines.used for lines in fitted):
         yield (
