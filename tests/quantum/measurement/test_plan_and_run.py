@@ -9,11 +9,12 @@ import pytest
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
 pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
 from qiskit_aer.noise import NoiseModel
+from qiskit_aer.primitives import SamplerV2 as AerSampler
 from qiskit_ibm_runtime import fake_provider
 from tests.quantum.counts import run
 from toy_deciders import toy_plan, toy_table
 
-from qmedoid.exceptions import ModelError
+from qmedoid.exceptions import ModelError, ParameterError, QMedoidWarning
 from qmedoid.quantum import BlockSampler, as_device
 from qmedoid.quantum.circuits.compact_swap import FORMS
 from qmedoid.quantum.measurement.recorder import Decided
@@ -64,6 +65,40 @@ def test_stated_and_expected_errors_are_the_actual_ones(manila, noisy, n_columns
     assert stated == pytest.approx(actual, rel=0.15)
     assert np.sqrt(np.mean(plan.expected_errors.margins**2)) == pytest.approx(actual, rel=0.15)
     assert 0.9 < scores < 1.15
+
+
+@pytest.mark.parametrize("settings", [{"calibrate": True}, {"calibrate": False}], ids=["calibrated", "not"])
+@pytest.mark.parametrize("noisy", [False, True])
+def test_repeats_scatter_as_the_shots_do(manila, noisy, settings):
+    plan = toy_plan(manila if noisy else None, table=toy_table(0, n=20), n_qubits=5, shots=500, **settings)
+    result = plan.run(repeats=20)
+    assert len(result.repeats) == 20
+    assert result.repeats[0] is result.decided
+    found = result.summary()["repeats"]
+    shots = plan.expected_estimates if not noisy else [replace(one, bias=0.0) for one in result.estimates]
+    alone_ = plan.errors_of(result.decided if noisy else plan.exact, shots).margins
+    assert found["margin_rms_scatter"] == pytest.approx(np.sqrt(np.mean(alone_**2)), rel=0.25)
+    assert found["margin_rms_planned"] == pytest.approx(np.sqrt(np.mean(plan.expected_errors.margins**2)))
+    np.testing.assert_array_equal(result.columns()["margin_scatter"], result.margin_scatter)
+    assert (result.margin_scatter > 0).all()
+    alike = np.mean([len({one.codes[row] for one in result.repeats}) == 1 for row in range(20)])
+    assert found["decided_alike"] == alike
+    once = plan.run()
+    assert once.summary()["repeats"] is once.margin_scatter is None
+    np.testing.assert_array_equal(once.decided.margins, result.decided.margins)
+
+
+def test_repeats_with_one_seed_are_refused():
+    with pytest.warns(QMedoidWarning, match="fixed seed 5"):
+        device = as_device(AerSampler(seed=5), n_qubits=4)
+    plan = toy_plan(device, table=toy_table(0, n=20), shots=300)
+    with pytest.raises(
+        ParameterError, match=r"Repeats read the very same counts: .* Leave the seed of the sampler out"
+    ):
+        plan.run(repeats=3)
+    for wrong in (0, True, 2.0):
+        with pytest.raises(ParameterError, match="'repeats' parameter must be an int >= 1"):
+            plan.run(repeats=wrong)
 
 
 @pytest.mark.parametrize("n_columns", [1, 3])

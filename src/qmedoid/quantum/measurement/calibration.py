@@ -146,8 +146,8 @@ def uncalibrated(readings: Readings, guess: Lines) -> Estimates:
     """Raw overlaps without known pairs, with the bias that noise has by lines that are guessed."""
     raw, at, by_shots = readings.overlaps, readings.positions, readings.variances
     # What was there before the noise can only be what there is.
-    ends = sorted((readings.at_zero, readings.at_zero + readings.slope))
-    bias = raw - np.clip((raw - guess.intercepts[at]) / guess.slopes[at], *ends)
+    low, high = sorted((readings.at_zero, readings.at_zero + readings.slope))
+    bias = raw - np.clip((raw - guess.intercepts[at]) / guess.slopes[at], low, high)
     bias = np.where(guess.slopes[at] < 1.0, bias, 0.0)
     return Estimates(raw, np.sqrt(by_shots + guess.excess**2), by_shots, raw, at, bias=bias)
 

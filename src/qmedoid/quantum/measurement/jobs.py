@@ -38,6 +38,8 @@ _LEAST_KNOWN = 4
 _ENOUGH, _SPREAD = 32, 0.05
 # Jobs that wait at a service at a time, and how often one that fails is tried.
 _AHEAD, _ATTEMPTS = 10, 3
+# Counts by chance that do not repeat themselves by chance.
+_TELLING = 12
 
 Refine = Literal["device", "simulated"]
 MOST_SHOTS = 1_000_000
@@ -230,6 +232,18 @@ def check_counts(jobs: Sequence[Job], counts: Sequence[Sequence[Counts]]) -> Non
     )
     if not fits:
         raise not_of_this_plan()
+
+
+def refuse_equal_repeats(measured: Sequence[Sequence[Sequence[Counts]]], jobs: Sequence[Job]) -> None:
+    """Refuse repeats of which two read the very same shots: a seed was shared, and their scatter would be 0."""
+    each = [np.concatenate([one.ravel() for of_job in counts for one in of_job]) for counts in measured]
+    shots = max((batch.shots for job in jobs for batch in job.batches), default=0)
+    uncertain = np.count_nonzero((each[0] > 0) & (each[0] < shots))
+    if uncertain >= _TELLING and len({counts.tobytes() for counts in each}) < len(each):
+        raise ParameterError(
+            "Repeats read the very same counts: the sampler starts from one seed in every job, and their scatter would "
+            "be 0 whatever the error is. Leave the seed of the sampler out, or pass its backend with a seed."
+        )
 
 
 Part = tuple[int, CircuitBatch, Counts, Array | None]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.quantum.documents import CircuitLineDict, CircuitResultDict, TrainedResultDict
+from qmedoid.quantum.documents import CircuitLineDict, CircuitResultDict, RepeatsDict, TrainedResultDict
 from qmedoid.quantum.measurement.calibration import Estimates
 from qmedoid.quantum.measurement.recorder import Decided
 from qmedoid.quantum.measurement.trained import TrainedReading
@@ -96,6 +96,8 @@ class MeasurementResult:
         Overlaps of the distinct tests with their errors, shape by shape.
     trained : TrainedReading or None
         What the trained circuit read; None where none ran.
+    repeats : tuple of Decided
+        The decisions of every repeat, the first among them; empty where there was one.
     """
 
     plan: "MeasurementPlan"
@@ -103,6 +105,17 @@ class MeasurementResult:
     errors: Errors
     estimates: tuple[Estimates, ...]
     trained: TrainedReading | None = None
+    repeats: tuple[Decided, ...] = ()
+
+    @cached_property
+    def margin_scatter(self) -> Array | None:
+        """Standard deviation of every margin between repeats, shape (n,); None without them.
+
+        What noise does alike in all of them is in the errors, and not here.
+        """
+        if not self.repeats:
+            return None
+        return np.asarray(np.std([one.margins for one in self.repeats], axis=0, ddof=1))
 
     @cached_property
     def undecided(self) -> Flags:
@@ -155,6 +168,7 @@ class MeasurementResult:
         closed = decided_columns(exact, None, self.plan.classes)
         return {
             **decided_columns(self.decided, self.errors, self.plan.classes),
+            **({} if self.margin_scatter is None else {"margin_scatter": self.margin_scatter}),
             **({} if self.trained is None else {"by_circuit": self.by_circuit}),
             "agrees": self.kept,
             **{f"{name}_in_closed_form": values for name, values in closed.items()},
@@ -178,7 +192,17 @@ class MeasurementResult:
                 for one, tests in zip(self.estimates, self.plan.tests, strict=True)
             ],
             "trained_circuit": None if self.trained is None else self._trained_summary(self.trained),
+            "repeats": None if self.margin_scatter is None else self._repeated(self.margin_scatter),
             "notes": list(self.notes),
+        }
+
+    def _repeated(self, scatter: Array) -> RepeatsDict:
+        codes = np.array([one.codes for one in self.repeats])
+        return {
+            "repeats": len(codes),
+            "margin_rms_scatter": _rms(scatter),
+            "margin_rms_planned": _rms(self.plan.expected_errors.margins),
+            "decided_alike": float(np.mean(np.all(codes == codes[0], axis=0))),
         }
 
     def _trained_summary(self, trained: TrainedReading) -> TrainedResultDict:
