@@ -169,7 +169,13 @@ class MeasureOptions(ReadingOptions):
     "qmedoid circuit plan patients.qmedoid new.csv --backend fake_torino",
     most_used=("backend", "shots", "limit", "circuit", "register", "refine", "n_qubits", "json"),
 )
-def plan(options: MeasureOptions) -> None:
+def plan(
+    options: MeasureOptions,
+    *,
+    dry_run: Annotated[
+        bool, flag(DEVICE, "Let the service check all jobs and say how long they take; none runs.", "--dry-run")
+    ] = False,
+) -> None:
     """Say what a measurement would take; no circuit runs.
 
     Circuits, shots, jobs and time on a device, and how sure the decisions will be.
@@ -182,6 +188,8 @@ def plan(options: MeasureOptions) -> None:
     for one in made.notes:
         note(one)
     document: CircuitPlanCommandDict = {"where": made.device.place, "plan": made.summary()}
+    if dry_run:
+        document["service_seconds"] = made.dry_run()
     if options.json:
         print_json(document)
         return
@@ -222,9 +230,9 @@ def run(
             needed = repeats * (made.n_circuits + made.n_calibration_circuits)
             if max_circuits is not None and needed > max_circuits:
                 raise ParameterError(
-                    f"The plan has {needed:,} circuits ({repeats * made.n_calibration_circuits:,} of them known pairs), and "
-                    f"--max-circuits allows {max_circuits:,}: nothing was run. Measure fewer records with --limit, or "
-                    "allow more."
+                    f"The plan has {needed:,} circuits ({repeats * made.n_calibration_circuits:,} of them known "
+                    f"pairs), and --max-circuits allows {max_circuits:,}: nothing was run. Measure fewer records with "
+                    "--limit, or allow more."
                 )
             Said.kept = f"jobs that have finished are kept in {output}, and the same command goes on"
             with progress_bar() as bar:
@@ -265,7 +273,7 @@ def _read(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "Measureme
 def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     """The plan as a line and two tables."""
     found = document["plan"]
-    expected, trained = found["expected"], found["trained_circuit"]
+    expected, trained, seconds = found["expected"], found["trained_circuit"], document.get("service_seconds")
     yield _headline(document)
     undecided = f"{expected['undecided']:,} of {found['records']:,}"
     tests = f"{found['tests']:,} distinct ones of {found['tests_asked']:,}"
@@ -276,6 +284,7 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
         "jobs": f"{found['jobs']:,}",
         "shots in all": f"{found['total_shots']:,}",
         "time on a device, about": _duration(found["device_seconds"]),
+        "time by its service": None if seconds is None else _duration(seconds),
         "expected rms error of s": _figure(expected["overlap_rms_error"]) if found["shapes"] else None,
         "expected rms error of the trained circuit's values": _figure(expected["value_rms_error"]),
         "expected rms error of margins": _figure(expected["margin_rms_error"]),

@@ -269,7 +269,7 @@ def measured_overlap(swap_test: SwapTestFunction, X: Array, Y: Array) -> Array:
             f"The SWAP test returned {type(returned).__name__} without an overlap: return a SwapTest, as "
             "compact_swap_test and the backends of qmedoid.quantum do."
         )
-    overlap = real_array(returned.overlap, "The overlap that the SWAP test returned")
+    overlap = real_array(returned.overlap, "What the SWAP test returned as overlap", returned=True)
     if overlap.shape != (len(X), len(Y)):
         raise ModelError(f"The SWAP test returned overlaps of shape {overlap.shape} instead of {(len(X), len(Y))}.")
     if not np.isfinite(overlap).all():
@@ -288,13 +288,11 @@ def measured_overlap(swap_test: SwapTestFunction, X: Array, Y: Array) -> Array:
     return overlap
 
 
-def real_array(values: npt.ArrayLike, name: str) -> Array:
+def real_array(values: npt.ArrayLike, name: str, *, returned: bool = False) -> Array:
     """Values as doubles; complex numbers, whose imaginary parts would be lost, and what is no number are refused."""
     if np.iscomplexobj(values):
-        raise DataError(
-            f"{name} holds complex numbers, and real ones are compared. Put their parts side by side, "
-            "numpy.hstack([x.real, x.imag]): that keeps all distances."
-        )
+        then = "return real ones" if returned else "numpy.hstack([x.real, x.imag]) keeps distances, in real numbers"
+        raise DataError(f"{name} holds complex numbers, and imaginary parts would be lost: {then}.")
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

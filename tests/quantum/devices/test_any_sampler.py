@@ -24,6 +24,7 @@ from qiskit_aer.primitives import EstimatorV2
 from qiskit_aer.primitives import SamplerV2 as AerSampler
 from qiskit_ibm_runtime.fake_provider import FakeManilaV2, FakeTorino
 from tests.quantum.counts import run
+from tests.quantum.devices.runtime_standin import StandinBackend, StandinSampler, StandinService, standin_device
 from tests.quantum.runs.toy_run import toy_plan
 
 from qmedoid.exceptions import JobError, MissingExtraError, ModelError, ParameterError, QMedoidWarning
@@ -428,6 +429,31 @@ def test_noise_of_a_sampler_of_aer_is_that_of_its_backend():
     rows = np.ones((5, 1))
     ones = run(device, [CircuitBatch(pack, INTERFERENCE.angles(rows, rows).reshape(1, -1), 4000)])[0][0]
     assert (ones > 20).all()  # equal vectors read 0 but for noise
+
+
+def test_dry_run_asks_the_service_and_runs_nothing(tmp_path):
+    class Checks(StandinSampler):
+        seen = ()
+
+        def run(self, pubs, *, shots=None, dry_run=False):
+            self.seen = (*self.seen, dry_run)
+            job = BlockSampler(NoiseModel(), seed=0).run(pubs, shots=shots)
+            job.usage_estimation = {"quantum_seconds": 2.5}
+            return job
+
+    service = StandinService(tmp_path)
+    backend = StandinBackend(service)
+    sampler = Checks(backend)
+    plan = toy_plan(Device(backend, sampler=sampler))
+    assert plan.dry_run() == 2.5 * len(plan.jobs)
+    assert sampler.seen == (True,) * len(plan.jobs)
+    sampler.run = lambda pubs, dry_run: dry_run and BlockSampler(NoiseModel(), seed=0).run(pubs)
+    assert plan.dry_run() is None  # the service does not say
+    local = Device(sampler=client_side().Sampler(mode=MANILA), n_qubits=4)
+    for device in (Device(n_qubits=4), standin_device(service), local):
+        with pytest.raises(ParameterError, match=r"dry run is what the service .* has none: leave it out"):
+            toy_plan(device).dry_run()
+    assert service.submissions == []
 
 
 def test_names_of_fake_devices_warn_of_nothing_and_make_no_other(monkeypatch):

@@ -46,7 +46,7 @@ def checked_expectations(found: Any, n_rows: int, observables: Array, *, bounded
 
     Calibrated ones may lie beyond the eigenvalues of their observables, (K, 2**n), and are not bounded by them.
     """
-    values = real_array(found, "What the backend returned as expectation values")
+    values = real_array(found, "What the backend returned as expectation values", returned=True)
     if values.shape != (n_rows, len(observables)):
         raise DataError(
             f"The backend gave expectation values of shape {values.shape} instead of {(n_rows, len(observables))}."

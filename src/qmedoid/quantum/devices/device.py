@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from importlib import import_module
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,7 @@ from qmedoid.quantum.devices.sampling import (
     CircuitBatch,
     check_sampler,
     check_seed,
+    counts_of,
     has_failed,
     is_of,
     is_simulated_here,
@@ -221,6 +223,19 @@ class Device:
             return sampler.run(pubs)
         finally:  # the sampler may be the caller's
             environment.job_tags = asked
+
+    def dry_run(self, batches: Sequence[CircuitBatch]) -> float | None:
+        """Let the service check a job without running it: seconds that it takes, or None where nobody says."""
+        sampler = self.make_sampler()
+        if not _is_remote(self.backend) or "dry_run" not in signature(sampler.run).parameters:
+            raise ParameterError(
+                f"A dry run is what the service of a device offers, by the sampler of qiskit-ibm-runtime, and "
+                f"{self.name} has none: leave it out. The plan says by itself about how long the device takes."
+            )
+        job: Any = sampler.run([batch.pub for batch in batches], dry_run=True)
+        counts_of(job.result(), batches)  # they are made up, and of the shape that a run has
+        found = (getattr(job, "usage_estimation", None) or {}).get("quantum_seconds")
+        return None if found is None else float(found)
 
     def find(self, job_id: str, key: str) -> Any:
         """The job of an earlier process at the service: by its name, or by its key if it did not fail; else None."""

@@ -202,6 +202,14 @@ class MeasurementPlan:
         result = self.read_out(measured[0])
         return result if repeats == 1 else replace(result, repeats=(result.decided, *others))
 
+    def dry_run(self) -> float | None:
+        """Seconds of the device as its service says, which checks all jobs and runs none; None where it does not say.
+
+        With the inputs that a trained circuit has in closed form.
+        """
+        found = [self.device.dry_run(job.batches) for job in self.all_jobs]
+        return None if None in found else sum(one or 0.0 for one in found)
+
     def trained_jobs(self, counts: Sequence[Sequence[Counts]]) -> tuple[Job, ...]:
         """Jobs of the trained circuit, with inputs by the counts of the jobs of distances."""
         if self.trained is None:

@@ -202,9 +202,9 @@ class RunFolder:
         changed = [name for name, sha256 in found.items() if sha256 not in (None, kept[name])]
         if changed:
             raise ModelError(
-                f"{some_of(changed, 3)} in {str(self.path)!r} changed after the run was finished, so that nothing of it "
-                "is shown. Put back what was there, or remove it: the same command writes results again, and fetches "
-                "or runs jobs whose counts are gone."
+                f"{some_of(changed, 3)} in {str(self.path)!r} changed after the run was finished, so that nothing of "
+                "it is shown. Put back what was there, or remove it: the same command writes results again, and "
+                "fetches or runs jobs whose counts are gone."
             )
         return None not in found.values()
 
