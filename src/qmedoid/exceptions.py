@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
+from inspect import signature
 
 
 class QMedoidError(Exception):
@@ -68,14 +69,16 @@ def some_of(names: Sequence[str], limit: int = 20) -> str:
     return ", ".join(names[:limit]) + more
 
 
-def check_callable(parameter: str, value: object, example: str, of_device: str) -> None:
-    """Raise unless a backend that was passed can be called; a class of backends is none yet.
+def check_callable(parameter: str, value: object, arguments: tuple[str, ...], example: str, of_device: str) -> None:
+    """Raise unless a backend that was passed can be called with some arguments; a class of backends is none yet.
 
     Parameters
     ----------
     parameter : str
         Its name, and what it is a parameter of.
     value : object
+    arguments : tuple of str
+        What it is called with.
     example : str
         A backend that can be called.
     of_device : str
@@ -86,6 +89,15 @@ def check_callable(parameter: str, value: object, example: str, of_device: str) 
             f"The {parameter} must be callable, such as {example}. Got {value!r} instead. For a device or its name, "
             f"use {of_device}."
         )
+    try:
+        signature(value).bind(*arguments)
+    except ValueError:  # a callable that does not say
+        return
+    except TypeError as error:
+        raise ParameterError(
+            f"The {parameter} is called with ({', '.join(arguments)}), such as {example}. Got {value!r} instead, which "
+            f"cannot be: {error}. SWAP tests go to 'swap_test', backends of expectation values to 'expectations'."
+        ) from None
 
 
 def warn(message: str, category: type[QMedoidWarning] = QMedoidWarning) -> None:

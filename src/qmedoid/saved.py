@@ -20,7 +20,7 @@ from qmedoid.export.sql.dialects import DialectName
 from qmedoid.export.writing import Export, Format, export_model
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.large.lazy_scoring import lazy_table, takes_collections
-from qmedoid.methods.part import CLOSED_FORM, Backends
+from qmedoid.methods.part import CLOSED_FORM
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract
@@ -378,7 +378,7 @@ class SavedModel:
         `swap_test` measures the overlaps, for example `qmedoid.quantum.SamplerSwapTest`, and `expectations` runs the
         variational circuit, for example `qmedoid.quantum.SamplerExpectations`.
         """
-        return self._derived(replace(self.model, backends=Backends(swap_test, expectations)))
+        return self._derived(self.model.measured_by(swap_test, expectations))
 
     def measurement_plan(
         self,
@@ -386,8 +386,8 @@ class SavedModel:
         backend: Any = None,
         *,
         on_mismatch: OnMismatch = "error",
-        n_qubits: int = 100,
-        seed: int = 0,
+        n_qubits: int | None = None,
+        seed: int | None = None,
         **settings: Any,
     ) -> "MeasurementPlan":
         """Plan the measurement of records on a quantum device; no circuit runs before `MeasurementPlan.run`.
@@ -399,10 +399,10 @@ class SavedModel:
         backend : Device, BackendV2, BaseSamplerV2, str or None
             Where circuits run; names are ``"simulator"``, fake devices such as ``"fake_torino"``, and devices of the
             service. None is the exact simulator.
-        n_qubits : int
-            Qubits that are used at most.
-        seed : int
-            Of transpilation, simulated measurements, known pairs and draws.
+        n_qubits : int, optional
+            Qubits that are used at most; see `qmedoid.quantum.Device`.
+        seed : int, optional
+            Of transpilation, simulated measurements, known pairs and draws. None is that of a `Device`, or 0.
         **settings
             Of `qmedoid.quantum.MeasurementSettings`, such as `shots`, `circuit`, `register`, `refine` and `calibrate`.
         """
@@ -411,7 +411,7 @@ class SavedModel:
         plain = self._derived(replace(self.model, backends=CLOSED_FORM))
         columns = plain._decide(data, on_mismatch)[1]
         device = as_device(backend, n_qubits=n_qubits, seed=seed)
-        return plan_measurement(self.model, columns, device, MeasurementSettings(seed=seed, **settings))
+        return plan_measurement(self.model, columns, device, MeasurementSettings(seed=device.seed, **settings))
 
     def report(self, path: str | Path, data: Any = None, **settings: Any) -> Path:
         """Write a page that shows the model and, if given, what it decides about data; any browser opens it.

@@ -1,4 +1,5 @@
 from qiskit.transpiler import Target
 
 class BackendV2:
+    name: str
     target: Target

@@ -169,7 +169,13 @@ class MeasureOptions(ReadingOptions):
     "qmedoid circuit plan patients.qmedoid new.csv --backend fake_torino",
     most_used=("backend", "shots", "limit", "circuit", "register", "refine", "n_qubits", "json"),
 )
-def plan(options: MeasureOptions) -> None:
+def plan(
+    options: MeasureOptions,
+    *,
+    dry_run: Annotated[
+        bool, flag(DEVICE, "Let the service check all jobs and say how long they take; none runs.", "--dry-run")
+    ] = False,
+) -> None:
     """Say what a measurement would take; no circuit runs.
 
     Circuits, shots, jobs and time on a device, and how sure the decisions will be.
@@ -182,6 +188,8 @@ def plan(options: MeasureOptions) -> None:
     for one in made.notes:
         note(one)
     document: CircuitPlanCommandDict = {"where": made.device.place, "plan": made.summary()}
+    if dry_run:
+        document["service_seconds"] = made.dry_run()
     if options.json:
         print_json(document)
         return
@@ -201,6 +209,9 @@ def run(
     max_circuits: Annotated[
         int | None, option(DEVICE, "N", "Refuse to run more circuits than this, known pairs included.", min=1)
     ] = None,
+    repeats: Annotated[
+        int, option(DEVICE, "N", "Run every job so often, to see how much decisions scatter.", min=1)
+    ] = 1,
 ) -> None:
     """Measure the records of a table on a device, into a folder.
 
@@ -209,24 +220,24 @@ def run(
     from qmedoid.quantum import RunFolder, asked_for, plan_measurement, records_digest
 
     loaded, columns, settings = _read(options)
-    about = {"model": loaded.sha256, "records": records_digest(columns)}
+    about = {"model": loaded.sha256, "records": records_digest(columns), "repeats": str(repeats)}
     with RunFolder(output) as folder:
         folder.refuse_other(asked_for(settings, options.backend, options.n_qubits, len(columns[0]), **about))
         was_finished = folder.is_finished
         if not was_finished:
             device = folder.device(options.backend, n_qubits=options.n_qubits, seed=options.seed)
             made = plan_measurement(loaded.model, columns, device, settings)
-            needed = made.n_circuits + made.n_calibration_circuits
+            needed = repeats * (made.n_circuits + made.n_calibration_circuits)
             if max_circuits is not None and needed > max_circuits:
                 raise ParameterError(
-                    f"The plan has {needed:,} circuits ({made.n_calibration_circuits:,} of them known pairs), and "
-                    f"--max-circuits allows {max_circuits:,}: nothing was run. Measure fewer records with --limit, or "
-                    "allow more."
+                    f"The plan has {needed:,} circuits ({repeats * made.n_calibration_circuits:,} of them known "
+                    f"pairs), and --max-circuits allows {max_circuits:,}: nothing was run. Measure fewer records with "
+                    "--limit, or allow more."
                 )
             Said.kept = f"jobs that have finished are kept in {output}, and the same command goes on"
             with progress_bar() as bar:
-                task = bar.add_task("jobs", total=len(made.all_jobs))
-                folder.run(made, facts=about, on_job=lambda done, _: bar.update(task, completed=done))
+                task = bar.add_task("jobs", total=repeats * len(made.all_jobs))
+                folder.run(made, repeats=repeats, facts=about, on_job=lambda done, _: bar.update(task, completed=done))
         assert folder.manifest is not None
         found = {name: folder.manifest[name] for name in ("where", "plan", "started", "finished", "result", "files")}
     if options.json:
@@ -262,7 +273,7 @@ def _read(options: MeasureOptions) -> tuple[ModelFile, "list[Array]", "Measureme
 def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
     """The plan as a line and two tables."""
     found = document["plan"]
-    expected, trained = found["expected"], found["trained_circuit"]
+    expected, trained, seconds = found["expected"], found["trained_circuit"], document.get("service_seconds")
     yield _headline(document)
     undecided = f"{expected['undecided']:,} of {found['records']:,}"
     tests = f"{found['tests']:,} distinct ones of {found['tests_asked']:,}"
@@ -273,6 +284,7 @@ def _plan_parts(document: Mapping[str, Any]) -> Iterator[Any]:
         "jobs": f"{found['jobs']:,}",
         "shots in all": f"{found['total_shots']:,}",
         "time on a device, about": _duration(found["device_seconds"]),
+        "time by its service": None if seconds is None else _duration(seconds),
         "expected rms error of s": _figure(expected["overlap_rms_error"]) if found["shapes"] else None,
         "expected rms error of the trained circuit's values": _figure(expected["value_rms_error"]),
         "expected rms error of margins": _figure(expected["margin_rms_error"]),
@@ -309,6 +321,12 @@ def _run_parts(document: Mapping[str, Any]) -> Iterator[Any]:
         "undecided (within two errors)": f"{found['undecided']:,}, {expected['undecided']:,} were expected",
         "the others, as the closed form": "–" if settled is None else f"{100 * settled:.4g} %",
     }
+    again = found["repeats"]
+    if again is not None:
+        scatter, planned = again["margin_rms_scatter"], again["margin_rms_planned"]
+        settling[f"margins of {again['repeats']} repeats scatter by"] = (
+            f"{scatter:.2g} (rms), {planned:.2g} was planned"
+        )
     yield facts(settling, left=(0, 1))
     errors = list[tuple[Any, ...]]()
     if document["plan"]["shapes"]:

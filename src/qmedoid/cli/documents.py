@@ -195,6 +195,11 @@ class CircuitPlanCommandDict(TypedDict):
 
     where: Annotated[CircuitPlace, "What circuits would run on."]
     plan: Annotated[CircuitPlanDict, "Circuits, jobs, shots and expected errors."]
+    service_seconds: NotRequired[
+        Annotated[
+            float | None, "With --dry-run: how long the device takes, by its service; null where it does not say."
+        ]
+    ]
 
 
 class DataFetchDict(TypedDict):

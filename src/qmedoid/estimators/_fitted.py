@@ -23,7 +23,7 @@ from qmedoid.geometry.row_groups import part_of
 from qmedoid.large.lazy_scoring import takes_collections
 from qmedoid.markup.charts import plain
 from qmedoid.markup.page import render
-from qmedoid.methods.part import Backends, OutOfFold, Part, medoid_part
+from qmedoid.methods.part import OutOfFold, Part, medoid_part
 from qmedoid.methods.variational.model import ExpectationFunction
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.decision import Decision, asked_priors
@@ -89,7 +89,7 @@ class FittedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         measured = copy.copy(self)
-        measured.model_ = replace(self.model_, backends=Backends(swap_test, expectations))
+        measured.model_ = self.model_.measured_by(swap_test, expectations)
         return measured
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:

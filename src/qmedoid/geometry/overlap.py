@@ -23,6 +23,8 @@ ANGLE_KINDS: tuple[AngleKind, ...] = ("true", "printed")
 _BLOCK_ROWS = 8192
 # Squares of entries between these bounds neither overflow nor lose digits, whatever the number of columns.
 _SMALLEST, _LARGEST = 2.0**-480, 2.0**480
+# How far an exact overlap of a backend may lie beyond what is possible.
+_ROUNDING = 1e-9
 
 
 class SwapTest(NamedTuple):
@@ -236,7 +238,7 @@ def _power_of_two(X: Array) -> Array:
 
 
 def _rows(values: npt.ArrayLike, name: str) -> Array:
-    rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    rows = np.atleast_2d(real_array(values, name))
     if rows.ndim != 2:
         raise DataError(f"{name} has {rows.ndim} dimensions: pass one vector (d,) or rows of vectors (n, d).")
     if not np.isfinite(rows).all():
@@ -267,7 +269,7 @@ def measured_overlap(swap_test: SwapTestFunction, X: Array, Y: Array) -> Array:
             f"The SWAP test returned {type(returned).__name__} without an overlap: return a SwapTest, as "
             "compact_swap_test and the backends of qmedoid.quantum do."
         )
-    overlap = np.asarray(returned.overlap, dtype=np.float64)
+    overlap = real_array(returned.overlap, "What the SWAP test returned as overlap", returned=True)
     if overlap.shape != (len(X), len(Y)):
         raise ModelError(f"The SWAP test returned overlaps of shape {overlap.shape} instead of {(len(X), len(Y))}.")
     if not np.isfinite(overlap).all():
@@ -275,4 +277,23 @@ def measured_overlap(swap_test: SwapTestFunction, X: Array, Y: Array) -> Array:
             f"The SWAP test returned {np.count_nonzero(~np.isfinite(overlap))} of {overlap.size} overlaps that are no "
             "numbers: nothing is decided by them."
         )
+    # Those of a plan are calibrated, and drawn within their errors.
+    beyond = overlap[np.abs(overlap) > 1.0 + _ROUNDING]
+    if beyond.size and getattr(swap_test, "bounded", True):
+        raise ModelError(
+            f"The SWAP test returned {beyond.size} of {overlap.size} overlaps beyond -1 to 1, such as {beyond[0]:g}: "
+            "an overlap s = ‖x − y‖²/(2(‖x‖² + ‖y‖²)) lies between 0 and 1, and shots read no less than -1. Nothing "
+            "is decided by them."
+        )
     return overlap
+
+
+def real_array(values: npt.ArrayLike, name: str, *, returned: bool = False) -> Array:
+    """Values as doubles; complex numbers, whose imaginary parts would be lost, and what is no number are refused."""
+    if np.iscomplexobj(values):
+        then = "return real ones" if returned else "numpy.hstack([x.real, x.imag]) keeps distances, in real numbers"
+        raise DataError(f"{name} holds complex numbers, and imaginary parts would be lost: {then}.")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} is no array of real numbers ({error}): pass numbers, as many in every row.") from None

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.exceptions import DataError, ModelError, check_callable
 from qmedoid.geometry.channels import Channels
-from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, measured_overlap, row_norms
+from qmedoid.geometry.overlap import SwapTestFunction, measured_overlap, overlap_distance, row_norms
 from qmedoid.methods.contributions import Contributions
 from qmedoid.schema import MODERATE, Values
 
@@ -142,6 +142,7 @@ class Backends:
             check_callable(
                 "'swap_test' parameter of measured_by",
                 self.swap_test,
+                ("X", "Y"),
                 "qmedoid.quantum.SamplerSwapTest(seed=0)",
                 "measurement_plan(X, backend)",
             )
@@ -149,6 +150,7 @@ class Backends:
             check_callable(
                 "'expectations' parameter of measured_by",
                 self.expectations,
+                ("ansatz", "rotations", "inputs", "observables"),
                 "qmedoid.quantum.SamplerExpectations(seed=0)",
                 "qmedoid.quantum.SamplerExpectations(sampler=...)",
             )
@@ -300,7 +302,15 @@ def rows_kept(count: int, without: str) -> str:
 def measured_distances(swap_test: SwapTestFunction, rows: Array, medoids: Array) -> Array:
     """Distance of every row to every medoid, (n, g) and (q, g) to (n, q), from measured overlaps and known norms."""
     overlap = measured_overlap(swap_test, rows, medoids)
-    return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
+    return overlap_distance(overlap, row_norms(rows)[:, None], row_norms(medoids))
+
+
+def measured_squares(swap_test: SwapTestFunction, rows: Array, medoids: Array) -> Array:
+    """Their squares 2Zs as they are measured, below 0 by shots now and then: cut off, they would be too large."""
+    overlap = measured_overlap(swap_test, rows, medoids)
+    lengths = np.hypot(row_norms(rows)[:, None], row_norms(medoids))
+    squares: Array = 2.0 * overlap * lengths * lengths
+    return squares
 
 
 def measured_nearest(swap_test: SwapTestFunction, rows: Array, medoids: Array, places: Codes) -> Array:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.exceptions import ModelError
+from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.part import (
     CLOSED_FORM,
@@ -29,7 +30,7 @@ from qmedoid.methods.part import (
     score_sum,
 )
 from qmedoid.methods.registry import PARTS, part_class
-from qmedoid.methods.variational.model import VariationalModel
+from qmedoid.methods.variational.model import ExpectationFunction, VariationalModel
 from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.novelty import Novelty
@@ -243,6 +244,22 @@ class Model:
             "vector_length": max(1, *(part["vector_length"] for part in facts)),
             "numbers": {**facts[0]["numbers"], **numbers, "weights": weights},
         }
+
+    def measured_by(
+        self, swap_test: SwapTestFunction | None = None, expectations: ExpectationFunction | None = None
+    ) -> "Model":
+        """A copy whose distances, circuit, or both are measured by backends; one that nothing asks is refused."""
+        if swap_test is not None and not any(part.backend == "swap_test" for part in self.parts):
+            raise ParameterError(
+                "This model is a circuit alone, and has no distances that a 'swap_test' could measure: pass a backend "
+                "of expectation values as 'expectations'."
+            )
+        if expectations is not None and self.circuit is None:
+            raise ParameterError(
+                "This model has no trained circuit that 'expectations' could run: leave it out, or fit a model with a "
+                "circuit (refine='always')."
+            )
+        return replace(self, backends=Backends(swap_test, expectations))
 
     # --- scores and decisions ---------------------------------------------------------------------------------------
 

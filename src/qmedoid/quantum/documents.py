@@ -192,6 +192,13 @@ class TrainedResultDict(TypedDict):
     calibration: Annotated[list[CircuitLineDict | None], "The line of every observable; null where none was fitted."]
 
 
+class RepeatsDict(TypedDict):
+    repeats: Annotated[int, "How often every job ran."]
+    margin_rms_scatter: Annotated[float, "Root mean square of the deviations of margins between repeats."]
+    margin_rms_planned: Annotated[float, "The error of margins that was planned for one of them."]
+    decided_alike: Annotated[float, "Share of the records that all repeats decide alike."]
+
+
 class CircuitResultDict(TypedDict):
     """What a measurement showed."""
 
@@ -208,6 +215,7 @@ class CircuitResultDict(TypedDict):
         list[CircuitLineDict | None], "The line of every width of circuits; null where none was fitted."
     ]
     trained_circuit: Annotated[TrainedResultDict | None, "What the trained circuit showed; null where none ran."]
+    repeats: Annotated[RepeatsDict | None, "How repeats scatter; null where every job ran once."]
     notes: Annotated[list[str], "What is worth knowing about the calibration."]
 
 

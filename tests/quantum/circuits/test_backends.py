@@ -63,10 +63,12 @@ def test_pairs_with_a_zero_vector_take_the_classical_values(kind):
 # --- shots ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("circuit", ["interference", "compact_swap"])
 @pytest.mark.parametrize(("shots", "draws"), [(100, 300), (10_000, 40), (100_000, 6)])
-def test_error_falls_as_one_over_the_root_of_the_shots(shots, draws):
-    drawn = SamplerSwapTest(shots=shots, seed=shots)(repeated(draws), Y_ONE).overlap[:, 0]
-    standard = (drawn - S_ONE) / np.sqrt((1 - S_ONE**2) / shots)
+def test_error_falls_as_one_over_the_root_of_the_shots(circuit, shots, draws):
+    drawn = SamplerSwapTest(shots=shots, seed=shots, circuit=circuit)(repeated(draws), Y_ONE).overlap[:, 0]
+    variance = 1 - S_ONE**2 if circuit == "compact_swap" else S_ONE * (1 - S_ONE)
+    standard = (drawn - S_ONE) / np.sqrt(variance / shots)
     # A sum of squares of that many standard errors lies outside these bounds once in 10⁵ times.
     low, high = stats.chi2.ppf([0.5e-5, 1 - 0.5e-5], draws)
     assert low < np.sum(standard**2) < high
@@ -79,7 +81,8 @@ def draws_of(kind, n, shots):
     chosen = {"sampler": None} if kind == "statevector sampler" else {"sampler": aer_sampler(8)}
     seed = 8 if kind == "statevector sampler" else None
     # One job: Aer starts afresh from its seed in the next.
-    return SamplerSwapTest(shots=shots, seed=seed, circuits_per_job=n, **chosen)(repeated(n), Y_ONE).overlap[:, 0]
+    backend = SamplerSwapTest(shots=shots, seed=seed, circuits_per_job=n, circuit="compact_swap", **chosen)
+    return backend(repeated(n), Y_ONE).overlap[:, 0]
 
 
 @pytest.mark.parametrize("kind", ["overlay", "statevector sampler", "aer sampler"])
@@ -105,7 +108,7 @@ def test_generator_goes_on_from_call_to_call():
 
 def test_jobs_hold_a_number_of_pairs():
     sampler = CountingSampler()
-    SamplerSwapTest(sampler=sampler, shots=10, circuits_per_job=3)(*with_zero_rows(1))
+    SamplerSwapTest(sampler=sampler, shots=10, circuits_per_job=3, circuit="compact_swap")(*with_zero_rows(1))
     # Two rows of each side are not zero: four pairs. Three entries take a psi register of three qubits: eight angles.
     assert sampler.jobs == [([(3, 8)], 10), ([(1, 8)], 10)]
     result = SamplerSwapTest(sampler=sampler)(np.zeros((2, 3)), np.ones((4, 3)))  # nothing that can be prepared

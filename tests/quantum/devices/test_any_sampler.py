@@ -9,22 +9,32 @@ import pytest
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
 pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
 import qiskit_ibm_runtime as runtime
-from qiskit.primitives import BackendSamplerV2, DataBin, SamplerPubResult, StatevectorEstimator, StatevectorSampler
+from qiskit.primitives import (
+    BackendEstimatorV2,
+    BackendSamplerV2,
+    DataBin,
+    SamplerPubResult,
+    StatevectorEstimator,
+    StatevectorSampler,
+)
 from qiskit.providers.fake_provider import GenericBackendV2
-from qiskit_aer import AerSimulator
+from qiskit_aer import AerSimulator, primitives
 from qiskit_aer.noise import NoiseModel
+from qiskit_aer.primitives import EstimatorV2
 from qiskit_aer.primitives import SamplerV2 as AerSampler
-from qiskit_ibm_runtime.fake_provider import FakeManilaV2
+from qiskit_ibm_runtime.fake_provider import FakeManilaV2, FakeTorino
 from tests.quantum.counts import run
+from tests.quantum.devices.runtime_standin import StandinBackend, StandinSampler, StandinService, standin_device
 from tests.quantum.runs.toy_run import toy_plan
 
 from qmedoid.exceptions import JobError, MissingExtraError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.geometry.overlap import pair_overlaps
-from qmedoid.quantum import BlockSampler, Device, as_device
+from qmedoid.quantum import BlockSampler, Device, SamplerExpectations, SamplerSwapTest, as_device
 from qmedoid.quantum.circuits.compact_swap import form_named
+from qmedoid.quantum.devices import blocks
+from qmedoid.quantum.devices.blocks import device_noise
 from qmedoid.quantum.devices.sampling import CircuitBatch, has_failed
 
-pytestmark = pytest.mark.filterwarnings("ignore:The SamplerV2 class is deprecated:DeprecationWarning")
 INTERFERENCE = form_named("interference")
 MANILA = FakeManilaV2()
 SHOTS = 2000
@@ -64,14 +74,23 @@ def client_side():
     return pytest.importorskip("qiskit_ibm_runtime.executor_sampler", reason="of qiskit-ibm-runtime 0.50")
 
 
+def deprecated(make):
+    with pytest.deprecated_call():
+        return make()
+
+
+def of_first_version(name):
+    return deprecated(getattr(primitives, name))
+
+
 SAMPLERS = {
     "StatevectorSampler": lambda: StatevectorSampler(seed=np.random.default_rng(1)),
     "Aer": AerSampler,
     "BackendSamplerV2": lambda: BackendSamplerV2(backend=MANILA),
-    "runtime, a job": lambda: runtime.SamplerV2(mode=MANILA),
-    "runtime, a batch": lambda: runtime.SamplerV2(mode=runtime.Batch(backend=MANILA)),
-    "runtime, a session": lambda: runtime.SamplerV2(mode=runtime.Session(backend=MANILA)),
-    "runtime, by its executor": lambda: client_side().Sampler(mode=MANILA),
+    "runtime, a job": lambda: client_side().Sampler(mode=MANILA),
+    "runtime, a batch": lambda: client_side().Sampler(mode=runtime.Batch(backend=MANILA)),
+    "runtime, a session": lambda: client_side().Sampler(mode=runtime.Session(backend=MANILA)),
+    "runtime, the one on its way out": lambda: deprecated(lambda: runtime.SamplerV2(mode=MANILA)),
     "blocks": lambda: BlockSampler(NoiseModel(), seed=1),
     "a fake backend": lambda: MANILA,
     "a generic backend": lambda: GenericBackendV2(5, seed=1),
@@ -127,7 +146,7 @@ def test_jobs_differ_and_the_same_seed_repeats_them(make):
 def test_seeds_that_repeat_shots_are_refused_or_warned_of():
     with pytest.raises(ParameterError, match=r"same shots for every circuit.*default_rng\(7\)"):
         as_device(StatevectorSampler(seed=7))
-    seeded = runtime.SamplerV2(mode=MANILA)
+    seeded = client_side().Sampler(mode=MANILA)
     seeded.options.simulator.seed_simulator = 5
     for sampler in (AerSampler(seed=5), BackendSamplerV2(backend=MANILA, options={"seed_simulator": 5}), seeded):
         with pytest.warns(QMedoidWarning, match="fixed seed 5"):
@@ -205,7 +224,7 @@ def test_results_of_another_kind_are_refused_and_not_paid_for_again(results, mes
 
 
 def test_options_of_the_callers_sampler_stay_as_they_are():
-    sampler = runtime.SamplerV2(mode=MANILA)
+    sampler = client_side().Sampler(mode=MANILA)
     sampler.options.environment.job_tags = ["mine"]
     sampler.options.default_shots = 77
     seen, run = [], sampler.run
@@ -222,7 +241,7 @@ def test_options_of_the_callers_sampler_stay_as_they_are():
     assert sampler.options.environment.job_tags == ["mine"]
 
 
-def test_sampler_of_a_service_is_made_without_a_warning(monkeypatch):
+def test_sampler_of_a_service_is_the_current_one_and_none_warns(monkeypatch):
     class Served(FakeManilaV2):
         service = OneTagged()
 
@@ -237,6 +256,13 @@ def test_sampler_of_a_service_is_made_without_a_warning(monkeypatch):
         counted()
         monkeypatch.delattr(runtime, "SamplerV2")  # as it will be one day
         counted()
+    home = client_side()
+    assert isinstance(Device(Served()).make_sampler(), home.Sampler)
+    monkeypatch.setitem(sys.modules, home.__name__, None)  # as it was before
+    made = []
+    monkeypatch.setattr(runtime, "Sampler", lambda mode: made.append(mode))
+    Device(Served()).make_sampler()
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize(
@@ -275,9 +301,80 @@ def test_parameters_that_cannot_be_are_refused(name, value):
         Device(**{name: value})
 
 
-def test_a_device_that_is_given_stays_as_it_is():
-    device = Device(n_qubits=3, limits={"readout": 0.5})
-    assert as_device(device, n_qubits=50, seed=9) is device
+def test_a_device_that_is_given_stays_as_it_is_and_other_settings_are_refused():
+    device = Device(MANILA, n_qubits=3, seed=2, limits={"readout": 0.5})
+    assert as_device(device) is device
+    assert as_device(device, n_qubits=3, seed=2, limits=device.quality.limits) is device
+    for name, value, own in (("n_qubits", 50, "3"), ("seed", 9, "2"), ("limits", {"readout": 0.1}, r"\{.*0\.5.*\}")):
+        with pytest.raises(ParameterError, match=rf"{name}=.* with a Device whose own is {own}: leave it out, or make"):
+            as_device(device, **{name: value})
+
+
+def test_limits_are_refused_where_no_rates_are_known():
+    for device in ({}, {"backend": AerSimulator()}, {"sampler": AerSampler()}):
+        with pytest.raises(ParameterError, match="reports no rates of qubits and couplers: leave 'limits' out"):
+            Device(limits={"readout": 0.5}, **device)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        StatevectorEstimator,
+        lambda: BackendEstimatorV2(backend=MANILA),
+        EstimatorV2,
+        lambda: of_first_version("Estimator"),
+    ],
+    ids=["Qiskit's", "of a backend", "Aer's", "of the first version"],
+)
+def test_estimators_are_no_samplers_and_one_sentence_says_so(estimator):
+    for take in (as_device, lambda one: Device(sampler=one), lambda one: SamplerSwapTest(sampler=one),
+                 lambda one: SamplerExpectations(sampler=one)):  # fmt: skip
+        with pytest.raises(ParameterError, match=r"Got <.* instead, which is an estimator, which gives expectation"):
+            take(estimator())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (lambda: of_first_version("Sampler"), "first version"),
+        (lambda: AerSampler, "is a class: make an object of it first, SamplerV2"),
+        (lambda: 5, "no method"),
+    ],
+    ids=["first version", "class", "number"],
+)
+def test_what_is_no_sampler_is_refused_before_anything_runs(wrong, why):
+    for take in (lambda one: Device(sampler=one), lambda one: SamplerSwapTest(sampler=one)):
+        with pytest.raises(ParameterError, match=rf"'sampler' parameter must be .*{why}"):
+            take(wrong())
+
+
+class Unbounded:
+    """A sampler that says nothing of its qubits."""
+
+    def run(self, pubs):
+        return BlockSampler(NoiseModel(), seed=0).run(pubs)
+
+
+def test_sampler_that_does_not_say_its_qubits_gets_few_with_a_note():
+    with pytest.warns(QMedoidWarning, match=r"Unbounded does not say how many qubits it has: 12 are used.*n_qubits="):
+        device = as_device(Unbounded())
+    assert device.n_qubits == device.pack(INTERFERENCE, 1, 1000).n_copies == 12
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QMedoidWarning)
+        assert as_device(Unbounded(), n_qubits=40).pack(INTERFERENCE, 1, 1000).n_copies == 40
+        assert as_device(BlockSampler(NoiseModel(), seed=0)).n_qubits == as_device(None).n_qubits == 100
+
+
+def test_no_more_qubits_are_used_than_a_backend_has():
+    class AllToAll:
+        """A device whose qubits are all coupled, and which names no couplers."""
+
+        name, num_qubits, target, service = "all_to_all", 7, AerSimulator().target, object()
+
+    device = Device(AllToAll())
+    assert device.pack(INTERFERENCE, 1, 1000).n_copies == 7
+    with pytest.raises(ParameterError, match=r"takes 8 qubits, and all_to_all has 7: take more"):
+        device.pack(form_named("compact_swap"), 32, 1)
 
 
 class Tagged:
@@ -334,7 +431,50 @@ def test_noise_of_a_sampler_of_aer_is_that_of_its_backend():
     assert (ones > 20).all()  # equal vectors read 0 but for noise
 
 
-def test_names_of_fake_devices_warn_of_nothing():
+def test_dry_run_asks_the_service_and_runs_nothing(tmp_path):
+    class Checks(StandinSampler):
+        seen = ()
+
+        def run(self, pubs, *, shots=None, dry_run=False):
+            self.seen = (*self.seen, dry_run)
+            job = BlockSampler(NoiseModel(), seed=0).run(pubs, shots=shots)
+            job.usage_estimation = {"quantum_seconds": 2.5}
+            return job
+
+    service = StandinService(tmp_path)
+    backend = StandinBackend(service)
+    sampler = Checks(backend)
+    plan = toy_plan(Device(backend, sampler=sampler))
+    assert plan.dry_run() == 2.5 * len(plan.jobs)
+    assert sampler.seen == (True,) * len(plan.jobs)
+    sampler.run = lambda pubs, dry_run: dry_run and BlockSampler(NoiseModel(), seed=0).run(pubs)
+    assert plan.dry_run() is None  # the service does not say
+    local = Device(sampler=client_side().Sampler(mode=MANILA), n_qubits=4)
+    for device in (Device(n_qubits=4), standin_device(service), local):
+        with pytest.raises(ParameterError, match=r"dry run is what the service .* has none: leave it out"):
+            toy_plan(device).dry_run()
+    assert service.submissions == []
+
+
+def test_names_of_fake_devices_warn_of_nothing_and_make_no_other(monkeypatch):
+    monkeypatch.setattr(FakeTorino, "__init__", lambda _: pytest.fail("another device is made"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert as_device("fake_manila").name == "fake_manila"
+
+
+def test_noise_of_a_device_by_name_is_made_once_for_its_rates(monkeypatch):
+    made, make = [], NoiseModel.from_backend
+    monkeypatch.setattr(NoiseModel, "from_backend", lambda one: made.append(one.name) or make(one))
+    monkeypatch.setattr(blocks, "_NOISE", {})
+    for _ in range(3):
+        as_device("fake_manila").make_sampler()
+    assert made == ["fake_manila"]
+    changed = as_device("fake_manila")
+    changed.backend.target["measure"][(0,)].error = 0.3  # calibrated anew
+    changed.make_sampler()
+    assert made == ["fake_manila"] * 2
+    assert device_noise(changed.backend).readout(0)[0, 1] == 0.3
+    for seed in range(12):
+        as_device(GenericBackendV2(2, seed=seed)).make_sampler()
+    assert len(blocks._NOISE) == 8

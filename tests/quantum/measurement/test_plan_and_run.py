@@ -1,5 +1,6 @@
 """A plan says before what a run does: circuits, jobs and shots to the last one, and errors nearly."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,11 +8,14 @@ import pytest
 
 pytest.importorskip("qiskit_aer", reason='needs Qiskit and Aer: pip install "qmedoid[quantum]"')
 pytest.importorskip("qiskit_ibm_runtime", reason='needs: pip install "qmedoid[ibm]"')
+from qiskit_aer.noise import NoiseModel
+from qiskit_aer.primitives import SamplerV2 as AerSampler
 from qiskit_ibm_runtime import fake_provider
 from tests.quantum.counts import run
 from toy_deciders import toy_plan, toy_table
 
-from qmedoid.exceptions import ModelError
+from qmedoid.exceptions import ModelError, ParameterError, QMedoidWarning
+from qmedoid.quantum import BlockSampler, as_device
 from qmedoid.quantum.circuits.compact_swap import FORMS
 from qmedoid.quantum.measurement.recorder import Decided
 from qmedoid.quantum.measurement.result import decided_errors
@@ -63,6 +67,75 @@ def test_stated_and_expected_errors_are_the_actual_ones(manila, noisy, n_columns
     assert 0.9 < scores < 1.15
 
 
+@pytest.mark.parametrize("settings", [{"calibrate": True}, {"calibrate": False}], ids=["calibrated", "not"])
+@pytest.mark.parametrize("noisy", [False, True])
+def test_repeats_scatter_as_the_shots_do(manila, noisy, settings):
+    plan = toy_plan(manila if noisy else None, table=toy_table(0, n=20), n_qubits=5, shots=500, **settings)
+    result = plan.run(repeats=20)
+    assert len(result.repeats) == 20
+    assert result.repeats[0] is result.decided
+    found = result.summary()["repeats"]
+    shots = plan.expected_estimates if not noisy else [replace(one, bias=0.0) for one in result.estimates]
+    alone_ = plan.errors_of(result.decided if noisy else plan.exact, shots).margins
+    assert found["margin_rms_scatter"] == pytest.approx(np.sqrt(np.mean(alone_**2)), rel=0.25)
+    assert found["margin_rms_planned"] == pytest.approx(np.sqrt(np.mean(plan.expected_errors.margins**2)))
+    np.testing.assert_array_equal(result.columns()["margin_scatter"], result.margin_scatter)
+    assert (result.margin_scatter > 0).all()
+    alike = np.mean([len({one.codes[row] for one in result.repeats}) == 1 for row in range(20)])
+    assert found["decided_alike"] == alike
+    once = plan.run()
+    assert once.summary()["repeats"] is once.margin_scatter is None
+    np.testing.assert_array_equal(once.decided.margins, result.decided.margins)
+
+
+def test_repeats_with_one_seed_are_refused():
+    with pytest.warns(QMedoidWarning, match="fixed seed 5"):
+        device = as_device(AerSampler(seed=5), n_qubits=4)
+    plan = toy_plan(device, table=toy_table(0, n=20), shots=300)
+    with pytest.raises(
+        ParameterError, match=r"Repeats read the very same counts: .* Leave the seed of the sampler out"
+    ):
+        plan.run(repeats=3)
+    for wrong in (0, True, 2.0):
+        with pytest.raises(ParameterError, match="'repeats' parameter must be an int >= 1"):
+            plan.run(repeats=wrong)
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_errors_without_calibration_are_whole_and_calibration_is_the_advice(manila, n_columns):
+    """Noise shifts and shrinks overlaps: far more than shots do, and nothing undoes it."""
+    table = toy_table(0, n=20, n_columns=n_columns)
+    actual, stated, scores, plan = repeated(manila, table, 12, shots=4000, calibrate=False)
+    assert stated == pytest.approx(actual, rel=0.35)
+    assert 0.7 < scores < 1.4
+    result = plan.run()
+    shots_alone = replace(result.estimates[0], bias=0.0)
+    assert np.sqrt(np.mean(plan.errors_of(result.decided, [shots_alone]).margins ** 2)) < 0.7 * actual
+    assert result.undecided.sum() >= (plan.errors_of(result.decided, [shots_alone]).undecided(result.decided)).sum()
+    (note,) = result.notes
+    assert "stated errors count it as these rates have it. Calibrate to undo it" in note
+    assert "register" not in note
+
+
+def test_advice_is_not_what_is_done_already(manila):
+    """Where errors of margins are clearly larger than stated ones."""
+    table = toy_table(0, n=10)
+    for settings, advice in (
+        ({"calibrate": False}, "or calibrate"),
+        ({"calibrate": True}, r"or use other qubits"),
+        ({"calibrate": True, "register": "group"}, r"or use register='column'"),
+    ):
+        result = toy_plan(manila, table=table, n_qubits=5, **settings).run()
+        small = replace(result, errors=result.errors._replace(margins=result.margin_errors / 5.0))
+        assert re.search(rf"Margins are off by 5\.0 times.*{advice}", small.notes[-1])
+
+
+def test_errors_are_said_to_be_of_shots_alone_where_nothing_is_known_of_noise():
+    silent = as_device(BlockSampler(NoiseModel(), seed=0), n_qubits=5)
+    (note,) = toy_plan(silent, table=toy_table(0, n=4), shots=64).run().notes
+    assert "stated errors are those of shots alone, and what noise does is not in them. Calibrate:" in note
+
+
 def test_calibration_undoes_noise_and_says_where_it_does_not(manila):
     table = toy_table(0, n=10)
     raw = toy_plan(manila, table=table, n_qubits=5).run()
@@ -73,7 +146,7 @@ def test_calibration_undoes_noise_and_says_where_it_does_not(manila):
     assert errors[1] < 0.5 * errors[0]
     assert errors[2] > 2.0 * errors[1]
     assert raw.estimates[0].fitted is None
-    assert any("errors are those of shots alone" in note for note in raw.notes)
+    assert any("stated errors count it" in note for note in raw.notes)
     exact = toy_plan(table=table, calibrate=True).run()
     assert not exact.estimates[0].fitted.used
     assert any("without calibration" in note for note in exact.notes)

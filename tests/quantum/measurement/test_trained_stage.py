@@ -172,7 +172,7 @@ def test_calibration_undoes_noise_and_says_so(measured_under_noise):
     assert found["value_rms_error_raw"] == pytest.approx(raw)
     assert [one["observable"] for one in found["calibration"]] == ["IZ", "ZI", "ZZ"]
     assert all(one["used"] and 0.5 < one["slope"] < 1.0 for one in found["calibration"])
-    assert any("errors are those of shots alone" in note for note in plain.notes)
+    assert any("stated errors count it" in note for note in plain.notes)
 
 
 def test_values_of_a_record_are_drawn_with_the_correlations_of_their_shots():

@@ -21,7 +21,7 @@ from qiskit_aer.noise import NoiseModel, ReadoutError
 from tests.quantum.runs.toy_run import counted, toy_plan
 
 from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidWarning
-from qmedoid.quantum import Device, RunFolder
+from qmedoid.quantum import Device, JobFiles, RunFolder
 from qmedoid.quantum.runs.folder import asked_for, read_manifest, write_manifest
 
 SCRIPT = Path(__file__).parent / "stoppable_run.py"
@@ -77,21 +77,76 @@ def test_run_writes_what_it_showed(tmp_path):
     assert manifest["started"] <= manifest["finished"]
 
 
-def test_results_that_were_changed_or_lost_are_written_again_from_the_counts(tmp_path):
+def test_results_that_were_lost_are_written_again_from_the_counts(tmp_path):
     path = tmp_path / "run"
     first, _, _ = run(path)
     kept = {**counts(path), **results(path)}
     second, sent, _ = run(path)
     assert sent == []
     assert second.summary() == first.summary()
-    for damage in (lambda: (path / "records.csv").write_text("row,class\n"), (path / "records.csv").unlink):
-        damage()
-        with RunFolder(path) as folder:
-            assert not folder.is_finished
-        assert run(path)[1] == []
+    (path / "records.csv").unlink()
+    with RunFolder(path) as folder:
+        assert not folder.is_finished
+    assert run(path)[1] == []
     assert {**counts(path), **results(path)} == kept
     with RunFolder(path) as folder:
         assert folder.is_finished
+
+
+def sealed_again(file):
+    """Counts of another run of the same job, with a seal that is right."""
+    plan = toy_plan(Device(n_qubits=4))
+    store = JobFiles(file.parent, plan.device)
+    found = [ones.copy() for ones in store.counts(plan.jobs[0])]
+    found[0][0, 0] += 1 if found[0][0, 0] < 16 else -1
+    store.keep(plan.jobs[0], found)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("records.csv", lambda file: file.write_text("row,class\n")),
+        ("jobs", lambda file: file.write_bytes(file.read_bytes()[:-1] + b"x")),
+        ("jobs", lambda file: file.write_bytes(b"")),
+        ("jobs", sealed_again),
+    ],
+    ids=["results", "a byte of counts", "no counts", "counts with a seal"],
+)
+def test_finished_run_with_files_that_were_changed_shows_nothing_and_sends_nothing(undisturbed, tmp_path, name, change):
+    path = tmp_path / "run"
+    shutil.copytree(undisturbed, path)
+    file = sorted(path.glob("jobs/*.npz"))[0] if name == "jobs" else path / name
+    change(file)
+    before, sent = {one: one.read_bytes() for one in path.rglob("*") if one.is_file()}, []
+    with RunFolder(path) as folder:
+        device, sent = counted(folder.device(Device(n_qubits=4)))
+        for look in (lambda: folder.is_finished, lambda: folder.run(toy_plan(device))):
+            with pytest.raises(ModelError, match=rf"{file.name} in .* changed after the run was finished"):
+                look()
+    assert sent == []
+    assert {one: one.read_bytes() for one in path.rglob("*") if one.is_file()} == before
+    file.unlink()
+    assert run(path)[1] == ([] if name == "records.csv" else [0])
+    assert counts(path) == counts(undisturbed)
+    assert results(path) == results(undisturbed)
+
+
+def test_repeats_run_every_job_again_and_once(tmp_path):
+    path = tmp_path / "run"
+
+    def repeated(repeats):
+        with RunFolder(path) as folder:
+            device, sent = counted(folder.device(Device(n_qubits=4)))
+            return folder.run(toy_plan(device, shots=200), repeats=repeats), sent
+
+    result, sent = repeated(3)
+    n_jobs = len(result.plan.jobs)
+    assert sent == list(range(3 * n_jobs))
+    again, none = repeated(3)
+    assert none == []
+    assert again.summary() == result.summary()
+    with pytest.raises(ParameterError, match=r"differs in repeats \(3 there, 2 now\)"):
+        repeated(2)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -7,7 +7,7 @@ pytest.importorskip("qiskit_aer")
 from tests.quantum.devices.runtime_standin import StandinService, standin_device
 from tests.quantum.runs.toy_run import toy_plan
 
-from qmedoid.exceptions import JobError, ParameterError, QMedoidWarning
+from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.quantum import JobFiles, RunFolder
 from qmedoid.quantum.runs.files import KeptCircuits
 
@@ -83,14 +83,16 @@ def test_process_that_dies_before_it_knows_the_name_of_its_job_finds_it_by_its_k
     assert counts(path) == counts(undisturbed)
 
 
-def test_counts_that_were_damaged_are_fetched_again(tmp_path, service, undisturbed):
+def test_counts_that_were_damaged_are_fetched_again_once_they_are_removed(tmp_path, service, undisturbed):
     path = tmp_path / "run"
     run(path, service)
     (path / "records.csv").unlink()
-    sorted((path / "jobs").glob("*.npz"))[1].write_bytes(b"")
-    sent = service.submissions
-    with pytest.warns(QMedoidWarning, match="counts of job 1"):
+    file, sent = sorted((path / "jobs").glob("*.npz"))[1], service.submissions
+    file.write_bytes(b"")
+    with pytest.raises(ModelError, match=rf"{file.name} in .* changed after the run was finished"):
         run(path, service)
+    file.unlink()
+    run(path, service)
     assert service.submissions == sent
     assert counts(path) == counts(undisturbed)
 

@@ -96,6 +96,7 @@ def test_damaged_counts_of_the_trained_circuit_are_run_again(tmp_path):
     before, last = counts(path), max((path / "jobs").glob("*.npz"))
     number = int(last.name[:5])
     assert number >= len(result.plan.jobs)
+    (path / "run.json").unlink()  # a run that was not finished
     files = JobFiles(path / "jobs", result.plan.device)
     job = result.plan.trained_jobs([files.counts(job) for job in result.plan.jobs])[-1]
     right = files.counts(job)
@@ -118,6 +119,7 @@ def test_inputs_that_another_machine_rounds_otherwise_are_those_of_the_first(und
         def changed(ansatz, rotations, inputs, observables, /):
             return expectations(ansatz, rotations, inputs + change, observables)
 
+        changed.bounded = expectations.bounded
         return plan.decide(swap_test, changed)
 
     with RunFolder(path) as folder:

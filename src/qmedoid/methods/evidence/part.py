@@ -66,6 +66,7 @@ from qmedoid.methods.part import (
     PartFacts,
     Scored,
     measured_distances,
+    measured_squares,
     refuse_bad_values,
     rows_kept,
 )
@@ -228,8 +229,8 @@ class EvidencePart(Part):
         scores = self.class_scores(found.scores)
         return Scored(scores, found.nearest, *((found.distance, found.angle) if channels else ()))
 
-    def evidence(self, X: Array, distances: Distances | None = None) -> Array:
-        """Channel of every term for raw rows, shape (n, T): the definition."""
+    def evidence(self, X: Array, squares: Distances | None = None) -> Array:
+        """Channel of every term for raw rows, shape (n, T): the definition; squared distances may be measured."""
         by_rank, linear = self.scaled(X)
         medoids_by_rank, medoids_linear = self.scaled_medoids
         values = np.empty((len(X), len(self.terms)))
@@ -240,11 +241,15 @@ class EvidencePart(Part):
             # Medoids that are equal on the columns of the group are compared once.
             medoids = of_medoids[self.terms.medoid[places]][:, columns] * roots
             distinct, of_term = np.unique(medoids, axis=0, return_inverse=True)
-            measure = root_distances if distances is None else distances
-            found = measure(rows[:, columns] * roots, distinct)
-            channel, distance = self.terms.channel[places], found[:, of_term.ravel()]
-            near = np.exp(distance / -self.terms.length[places])
-            values[:, places] = np.select([channel == NEAR, channel == DISTANCE], [near, distance], distance * distance)
+            weighted, term = rows[:, columns] * roots, of_term.ravel()
+            if squares is None:
+                distance = root_distances(weighted, distinct)[:, term]
+                squared = distance * distance
+            else:  # measured ones may lie below 0, and stay unbiased where no root is taken
+                squared = squares(weighted, distinct)[:, term]
+                distance = np.sqrt(np.maximum(squared, 0.0))
+            channel, near = self.terms.channel[places], np.exp(distance / -self.terms.length[places])
+            values[:, places] = np.select([channel == NEAR, channel == DISTANCE], [near, distance], squared)
         return values
 
     def outputs(self, evidence: Array) -> Array:
@@ -299,7 +304,7 @@ class EvidencePart(Part):
         for place in row_slices(X, max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))):
             rows = row_block(X, place)
             refuse_bad_values(rows, self.columns, range(place.start, place.stop))
-            outputs = self.outputs(self.evidence(rows, distances))
+            outputs = self.outputs(self.evidence(rows, partial(measured_squares, backend)))
             if self.neighbors is not None:
                 found, nearest = self.nearest_neighbors(rows)
                 for index, row in enumerate(self._in_space(rows)):

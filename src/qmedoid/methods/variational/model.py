@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Table, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError
+from qmedoid.geometry.overlap import real_array
 from qmedoid.kernels import statevector
 from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.cross_entropy import cross_entropy
@@ -40,21 +41,33 @@ class ExpectationFunction(Protocol):
         ...
 
 
-def checked_expectations(found: Any, n_rows: int, n_observables: int) -> Array:
-    """Expectation values as a backend returned them; raise unless there is a number for every row and observable."""
-    values = np.asarray(found, dtype=np.float64)
-    if values.shape != (n_rows, n_observables):
+def checked_expectations(found: Any, n_rows: int, observables: Array, *, bounded: bool = True) -> Array:
+    """Expectation values as a backend returned them; raise unless there is a possible one for each row and observable.
+
+    Calibrated ones may lie beyond the eigenvalues of their observables, (K, 2**n), and are not bounded by them.
+    """
+    values = real_array(found, "What the backend returned as expectation values", returned=True)
+    if values.shape != (n_rows, len(observables)):
         raise DataError(
-            f"The backend gave expectation values of shape {values.shape} instead of {(n_rows, n_observables)}."
+            f"The backend gave expectation values of shape {values.shape} instead of {(n_rows, len(observables))}."
         )
     if not np.isfinite(values).all():
         raise DataError(
             f"The backend gave {np.count_nonzero(~np.isfinite(values))} of {values.size} expectation values that are "
             "no numbers: nothing is decided by them."
         )
+    least, most = observables.min(axis=1) - _ROUNDING, observables.max(axis=1) + _ROUNDING
+    beyond = values[(values < least) | (values > most)]
+    if bounded and beyond.size:
+        raise DataError(
+            f"The backend gave {beyond.size} of {values.size} expectation values beyond the eigenvalues of their "
+            f"observables, such as {beyond[0]:g}: nothing is decided by them."
+        )
     return values
 
 
+# How far an exact value of a backend may lie beyond what is possible.
+_ROUNDING = 1e-9
 Real = npt.NDArray[Any]
 Precision = Literal["float64", "float32"]
 
@@ -157,7 +170,10 @@ class Network:
         """Class scores from expectation values of a backend, such as those of `qmedoid.quantum`."""
         parts, observables = self.split(theta), self.readout.observables
         measured = backend(self.ansatz, parts.rotations, self.encoded(theta, inputs), observables)
-        return self.readout.scores(checked_expectations(measured, len(inputs), len(observables)), parts.readout)
+        bounded = getattr(backend, "bounded", True)
+        return self.readout.scores(
+            checked_expectations(measured, len(inputs), observables, bounded=bounded), parts.readout
+        )
 
     def encoded(self, theta: Array, inputs: Real) -> Array:
         """What enters the circuit of a backend for every row, λ_j·a_j in double precision, shape (n_rows, m)."""

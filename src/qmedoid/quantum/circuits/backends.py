@@ -22,11 +22,11 @@ from qiskit.transpiler import PassManager
 
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import DataError, ModelError, ParameterError, some_of
-from qmedoid.geometry.overlap import SwapTest, compact_swap_test, from_overlap, row_norms
+from qmedoid.geometry.overlap import SwapTest, compact_swap_test, from_overlap, real_array, row_norms
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.circuits.compact_swap import OUTCOME, FormName, form_named
 from qmedoid.quantum.circuits.variational import checked_inputs, checked_rotations, variational_circuit
-from qmedoid.quantum.devices.sampling import Counts, counted, state_counts
+from qmedoid.quantum.devices.sampling import Counts, check_sampler, counted, state_counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +56,8 @@ class Sampling:
                 )
         if self.sampler is None and self.seed is None:
             raise ParameterError("The default sampler needs a 'seed': pass an int or a numpy.random.Generator.")
+        if self.sampler is not None:
+            check_sampler(self.sampler)
         if self.sampler is not None and self.seed is not None:
             raise ParameterError("'seed' is for the default sampler: give the sampler its own seed and leave this out.")
         # A generator goes on from draw to draw; the sampler would start an integer afresh for every row.
@@ -125,8 +127,8 @@ class StatevectorSwapTest(PairCircuits):
 
     Parameters
     ----------
-    circuit : {"compact_swap", "interference"}
-        The circuit that measures the overlap.
+    circuit : {"interference", "compact_swap"}
+        The circuit that measures the overlap: the one that plans take, or the paper's.
 
     Examples
     --------
@@ -135,7 +137,7 @@ class StatevectorSwapTest(PairCircuits):
     array([[5.]])
     """
 
-    circuit: FormName = "compact_swap"
+    circuit: FormName = "interference"
 
     def _overlaps(self, left: Array, right: Array) -> Array:
         form = form_named(self.circuit)
@@ -154,8 +156,9 @@ class SamplerSwapTest(Sampling, PairCircuits):
     ----------
     shots : int
         Measurements per pair.
-    circuit : {"compact_swap", "interference"}
-        The circuit that measures the overlap; interference takes fewer gates and has smaller errors.
+    circuit : {"interference", "compact_swap"}
+        The circuit that measures the overlap: the one that plans take, with fewer gates and smaller errors, or the
+        paper's.
     sampler : BaseSamplerV2 or None
         Whose ``run([(circuit, angles)], shots=shots)`` takes the measurements. None is
         ``qiskit.primitives.StatevectorSampler``. Options of the sampler, such as twirling and dynamical decoupling of
@@ -185,7 +188,7 @@ class SamplerSwapTest(Sampling, PairCircuits):
     True
     """
 
-    circuit: FormName = "compact_swap"
+    circuit: FormName = "interference"
 
     def __post_init__(self) -> None:
         Sampling.__post_init__(self)
@@ -257,7 +260,7 @@ class SamplerExpectations(Sampling):
 
 
 def _checked_observables(ansatz: Ansatz, observables: ArrayLike) -> Array:
-    values = np.asarray(observables, dtype=np.float64)
+    values = real_array(observables, "observables")
     size = 2**ansatz.n_qubits
     if values.ndim != 2 or values.shape[1] != size:
         raise DataError(f"Observables must be of shape (K, {size}). Got shape {values.shape} instead.")

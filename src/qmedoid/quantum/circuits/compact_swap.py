@@ -46,6 +46,7 @@ from qiskit.circuit import ParameterExpression, ParameterVector, Qubit
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.geometry.overlap import real_array
 
 OUTCOME = "outcome"
 """Name of the classical register that circuits are measured into."""
@@ -114,7 +115,7 @@ def directions(rows: Array) -> Array:
 
 
 def _rows(values: npt.ArrayLike, name: str) -> Array:
-    given = np.asarray(values, dtype=np.float64)
+    given = real_array(values, name)
     rows = given[None] if given.ndim == 1 else given
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise DataError(f"{name} has shape {given.shape}: pass one vector of at least one entry, shape (d,), or rows.")

@@ -22,6 +22,7 @@ from qiskit.circuit import ParameterVector
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.geometry.overlap import real_array
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.circuits.compact_swap import Angle, measured
 
@@ -65,7 +66,7 @@ def variational_circuit(
         theta = checked_rotations(ansatz, weights).ravel().tolist()
     x: Sequence[Angle] = list(ParameterVector("x", ansatz.n_inputs))
     if inputs is not None:
-        record = np.asarray(inputs, dtype=np.float64)
+        record = real_array(inputs, "inputs")
         if record.shape != (ansatz.n_inputs,):
             raise DataError(
                 f"inputs has shape {record.shape}: a circuit takes one record of {ansatz.n_inputs} angles, shape "
@@ -94,7 +95,7 @@ def variational_circuit(
 
 def checked_rotations(ansatz: Ansatz, weights: npt.ArrayLike) -> Array:
     """Rotation weights as an array of the shape that the ansatz has."""
-    rotations = np.asarray(weights, dtype=np.float64)
+    rotations = real_array(weights, "weights")
     layers, n = ansatz.weight_shape
     if rotations.shape != (layers, n):
         other = (layers - 1 if ansatz.final_rz else layers + 1, n)
@@ -108,7 +109,7 @@ def checked_rotations(ansatz: Ansatz, weights: npt.ArrayLike) -> Array:
 
 def checked_inputs(ansatz: Ansatz, inputs: npt.ArrayLike) -> Array:
     """Scaled angles as an array of rows with one column per input of the ansatz."""
-    rows = np.asarray(inputs, dtype=np.float64)
+    rows = real_array(inputs, "inputs")
     if rows.ndim != 2 or rows.shape[1] != ansatz.n_inputs:
         raise DataError(
             f"inputs has shape {rows.shape}: this ansatz takes rows of {ansatz.n_inputs} angles, shape (rows, "

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import rustworkx
@@ -26,6 +25,7 @@ from qiskit_aer.noise import NoiseModel, QuantumError
 
 from qmedoid.arrays import Array, row_slices
 from qmedoid.exceptions import ParameterError
+from qmedoid.quantum.devices.sampling import noise_digest
 
 # Rotations by θ have the frequencies 0, 1/2 and 1 (controlled ones have all): five values tell the series.
 _KNOTS = 4 * np.pi / 5 * np.arange(5.0)
@@ -88,11 +88,13 @@ class DeviceNoise:
             )
 
 
-_NOISE: WeakKeyDictionary[BackendV2, DeviceNoise] = WeakKeyDictionary()
+_NOISE: dict[tuple[str, str], DeviceNoise] = {}
+# Devices whose noise is kept: it is made in seconds, and takes megabytes.
+_MOST_KEPT = 8
 
 
 def device_noise(source: BackendV2 | NoiseModel) -> DeviceNoise:
-    """The noise of a backend, or of a noise model; that of a backend is found once per object."""
+    """The noise of a backend, or of a noise model; that of a backend is made once by its name and rates."""
     if isinstance(source, NoiseModel):
         return DeviceNoise(source)
     if isinstance(source, AerSimulator):  # its options say how noisy it is, and may change
@@ -102,9 +104,13 @@ def device_noise(source: BackendV2 | NoiseModel) -> DeviceNoise:
             "Noise comes from a Qiskit backend (BackendV2) or from a qiskit_aer.noise.NoiseModel. "
             f"Got {type(source).__name__} instead."
         )
-    if source not in _NOISE:
-        _NOISE[source] = DeviceNoise(NoiseModel.from_backend(source), source.target)
-    return _NOISE[source]
+    # A device by name is another object every time; one that was calibrated anew has other rates.
+    key = str(source.name), noise_digest(source)
+    if key not in _NOISE:
+        while len(_NOISE) >= _MOST_KEPT:
+            del _NOISE[next(iter(_NOISE))]  # the oldest
+        _NOISE[key] = DeviceNoise(NoiseModel.from_backend(source), source.target)
+    return _NOISE[key]
 
 
 def transfer_matrix(channel: SuperOp | Operator) -> Array:

@@ -1,20 +1,22 @@
 """A place where circuits run: a simulator, a simulated device, or a device of a service, behind one adapter."""
 
-import warnings
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from hashlib import sha256
+from importlib import import_module
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from qiskit import QuantumCircuit
-from qiskit.primitives import BackendSamplerV2, BaseEstimatorV2, StatevectorSampler
+from qiskit.primitives import BackendSamplerV2, StatevectorSampler
 from qiskit_aer.noise import NoiseModel
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import MissingExtraError, ParameterError
+from qmedoid.exceptions import MissingExtraError, ParameterError, warn
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
 from qmedoid.quantum.circuits.variational import variational_circuit
@@ -23,17 +25,22 @@ from qmedoid.quantum.devices.packs import LIMITS, Pack, Quality, packed, routed
 from qmedoid.quantum.devices.sampling import (
     MOST_IN_ONE_STATE,
     CircuitBatch,
+    check_sampler,
     check_seed,
+    counts_of,
     has_failed,
     is_of,
     is_simulated_here,
     noise_digest,
+    why_no_sampler,
 )
 from qmedoid.quantum.devices.simulators import BlockSampler
 from qmedoid.quantum.documents import CircuitPlace, DeviceDict
 
 PackKey = tuple[str, int, int]
 """What a packed circuit is kept under: its name, entries of the vectors or inputs, and copies that are asked for."""
+MOST_QUBITS = 100
+"""Qubits that are used at most, where nobody says how many."""
 _REP_DELAY = 250e-6
 """Seconds that a device waits between two shots, where it does not say."""
 
@@ -50,12 +57,15 @@ class Device:
         backend: that of the service for its devices, and for simulated devices
         :class:`~qmedoid.quantum.BlockSampler`. Samplers of Qiskit and Aer that simulate here hold
         all qubits in one state, so that they get at most twelve side by side.
-    n_qubits : int
-        Qubits that are used at most.
+    n_qubits : int, optional
+        Qubits that are used at most. None is 100, and for a sampler that does not say what it runs on 12, with a
+        warning. Never more than the backend has.
     seed : int
-        Of transpilation and of simulated measurements; no two jobs have the same noise.
+        Of transpilation and of simulated measurements; no two jobs have the same noise. A sampler that is given
+        draws by itself.
     limits : dict, optional
-        Error rates beyond which a qubit or a coupler is not used, such as ``{"readout": 0.2}``; see `LIMITS`.
+        Error rates beyond which a qubit or a coupler is not used, such as ``{"readout": 0.2}``; see `LIMITS`. For
+        backends that report rates.
 
     Attributes
     ----------
@@ -75,11 +85,11 @@ class Device:
         backend: Any = None,
         *,
         sampler: Any = None,
-        n_qubits: int = 100,
+        n_qubits: int | None = None,
         seed: int = 0,
         limits: Mapping[str, float] | None = None,
     ) -> None:
-        for name, value, least in (("n_qubits", n_qubits, 1), ("seed", seed, 0)):
+        for name, value, least in (("n_qubits", MOST_QUBITS if n_qubits is None else n_qubits, 1), ("seed", seed, 0)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ParameterError(
                     f"The {name!r} parameter of Device must be an int >= {least}. Got {value!r} instead."
@@ -90,19 +100,33 @@ class Device:
                     f"The 'limits' parameter of Device must have numbers above 0, at most 1, for "
                     f"{', '.join(map(repr, LIMITS))}. Got {limit!r} for {name!r} instead."
                 )
+        if sampler is not None:
+            check_sampler(sampler)
+            check_seed(sampler)
         if backend is None and sampler is not None:
             # The backend that a sampler runs on, where it says; samplers have it as an attribute or as a method.
             backend = getattr(sampler, "backend", None)
             if backend is None and is_of(sampler, "qiskit_aer"):
                 backend = getattr(sampler, "_backend", None)
             backend = backend() if callable(backend) else backend
-        if sampler is not None:
-            check_seed(sampler)
         self.backend, self.sampler = backend, sampler
+        if n_qubits is None:
+            n_qubits = MOST_QUBITS
+            if backend is None and sampler is not None and not self._holds_one_state and not is_of(sampler, "qmedoid"):
+                n_qubits = MOST_IN_ONE_STATE
+                warn(
+                    f"The sampler {type(sampler).__name__} does not say how many qubits it has: {n_qubits} are used at "
+                    "most. Say how many there are: n_qubits=..."
+                )
         self.n_qubits, self.seed = int(n_qubits), int(seed)
         target: Any = getattr(backend, "target", None)
         # A simulator that names no couplers takes circuits as they are.
         couplers = None if target is None else target.build_coupling_map()
+        if couplers is None and limits:
+            raise ParameterError(
+                f"Limits on error rates were given, and {self.name} reports no rates of qubits and couplers: leave "
+                "'limits' out, or pass the backend that has them."
+            )
         self.quality = None if couplers is None else Quality(target, {**LIMITS, **(limits or {})})
         self.packs: dict[PackKey, Pack] = {}
         self._routes: dict[tuple[str, int], list[QuantumCircuit]] = {}
@@ -154,23 +178,21 @@ class Device:
         return self._pack((name, ansatz.n_inputs), template, n_copies, "The trained circuit", advice)
 
     def _pack(self, of: tuple[str, int], template: QuantumCircuit, n_copies: int, what: str, advice: str) -> Pack:
-        n_qubits, quality, most = template.num_qubits, self.quality, self.n_qubits
+        n_qubits, quality = template.num_qubits, self.quality
+        most = min(self.n_qubits, self._n_qubits_there)
         if n_qubits > most:
             raise ParameterError(
-                f"{what} takes {n_qubits} qubits, and n_qubits={most} are allowed: allow more, or {advice}."
+                f"{what} takes {n_qubits} qubits, and "
+                + (f"n_qubits={most} are allowed: allow" if most == self.n_qubits else f"{self.name} has {most}: take")
+                + f" more, or {advice}."
             )
         if self._by_blocks and n_qubits > MAX_QUBITS:
             raise ParameterError(
                 f"{what} takes {n_qubits} qubits, and a simulated device has at most {MAX_QUBITS} in one circuit: "
                 f"{advice}, or pass a sampler of Aer."
             )
-        sampler = self.sampler
-        if (
-            isinstance(sampler, StatevectorSampler)
-            or is_of(sampler, "qiskit_aer")
-            or (sampler is not None and is_simulated_here(self.backend))
-        ):
-            most = min(most, MOST_IN_ONE_STATE)  # it simulates here, with all qubits in one state
+        if self._holds_one_state:
+            most = min(most, MOST_IN_ONE_STATE)
         n_copies = max(1, min(n_copies, most // n_qubits))
         key = *of, n_copies
         with suppress(KeyError):
@@ -201,6 +223,19 @@ class Device:
             return sampler.run(pubs)
         finally:  # the sampler may be the caller's
             environment.job_tags = asked
+
+    def dry_run(self, batches: Sequence[CircuitBatch]) -> float | None:
+        """Let the service check a job without running it: seconds that it takes, or None where nobody says."""
+        sampler = self.make_sampler()
+        if not _is_remote(self.backend) or "dry_run" not in signature(sampler.run).parameters:
+            raise ParameterError(
+                f"A dry run is what the service of a device offers, by the sampler of qiskit-ibm-runtime, and "
+                f"{self.name} has none: leave it out. The plan says by itself about how long the device takes."
+            )
+        job: Any = sampler.run([batch.pub for batch in batches], dry_run=True)
+        counts_of(job.result(), batches)  # they are made up, and of the shape that a run has
+        found = (getattr(job, "usage_estimation", None) or {}).get("quantum_seconds")
+        return None if found is None else float(found)
 
     def find(self, job_id: str, key: str) -> Any:
         """The job of an earlier process at the service: by its name, or by its key if it did not fail; else None."""
@@ -239,6 +274,19 @@ class Device:
         }
 
     @property
+    def _holds_one_state(self) -> bool:
+        """Whether a sampler simulates here, with all qubits in one state."""
+        sampler = self.sampler
+        simulates = isinstance(sampler, StatevectorSampler) or is_of(sampler, "qiskit_aer")
+        return simulates or (sampler is not None and is_simulated_here(self.backend))
+
+    @property
+    def _n_qubits_there(self) -> int:
+        """Qubits of the backend; without a limit where it does not say, or is simulated block by block."""
+        there = None if self._by_blocks else getattr(self.backend, "num_qubits", None)
+        return there if isinstance(there, int) else sys.maxsize
+
+    @property
     def _by_blocks(self) -> bool:
         """Whether circuits are simulated here block by block."""
         return self.is_simulated and (self.backend is None or is_simulated_here(self.backend))
@@ -262,12 +310,11 @@ def _is_remote(backend: Any) -> bool:
 
 @lru_cache(maxsize=8)
 def _runtime_sampler(backend: Any) -> Any:
-    import qiskit_ibm_runtime
-
-    with warnings.catch_warnings():  # that one of its samplers will take the place of the other is not the user's to do
-        warnings.simplefilter("ignore", DeprecationWarning)
-        make: Any = getattr(qiskit_ibm_runtime, "SamplerV2", None) or qiskit_ibm_runtime.Sampler
-        return make(mode=backend)
+    try:  # the one that prepares and reads jobs on this machine, where the runtime has it
+        home = import_module("qiskit_ibm_runtime.executor_sampler")
+    except ImportError:
+        home = import_module("qiskit_ibm_runtime")
+    return home.Sampler(mode=backend)
 
 
 SIMULATOR = "simulator"
@@ -283,23 +330,30 @@ def as_device(backend: Any = None, **settings: Any) -> Device:
         Names are ``"simulator"``, those of fake devices such as ``"fake_torino"``, and those of the service's devices,
         for which the account that is saved on the machine is used.
     settings
-        Of :class:`Device`; a device that is given has its own.
+        Of :class:`Device`, where they are not None. A device that is given has its own, and others are refused.
     """
+    settings = {name: value for name, value in settings.items() if value is not None}
     if isinstance(backend, Device):
+        for name, value in settings.items():
+            own = getattr(backend.quality, name, None) if name == "limits" else getattr(backend, name)
+            if value != own:
+                raise ParameterError(
+                    f"{name}={value!r} was given with a Device whose own is {own!r}: leave it out, or make the device "
+                    f"with it, Device(..., {name}={value!r})."
+                )
         return backend
     if isinstance(backend, str):
         backend = _backend_named(backend)
     if backend is None:
         return Device(**settings)
-    if not isinstance(backend, type | ModuleType | BaseEstimatorV2):
-        if hasattr(backend, "target"):
-            return Device(backend, **settings)
-        if callable(getattr(backend, "run", None)):
-            return Device(sampler=backend, **settings)
-    made = f" Make an object of it first: {backend.__name__}()." if isinstance(backend, type) else ""
+    why = why_no_sampler(backend)
+    if not isinstance(backend, type | ModuleType) and hasattr(backend, "target"):
+        return Device(backend, **settings)
+    if why is None and not isinstance(backend, ModuleType):
+        return Device(sampler=backend, **settings)
     raise ParameterError(
         f"The 'backend' parameter must be a Qiskit backend, a sampler of the second version, or a name such as "
-        f"'simulator' or 'fake_torino'. Got {backend!r} instead.{made}"
+        f"'simulator' or 'fake_torino'. Got {backend!r} instead, which {why or 'is a module'}."
     )
 
 
@@ -308,7 +362,7 @@ def _backend_named(name: str) -> Any:
         return None
     try:
         import qiskit_ibm_runtime
-        from qiskit_ibm_runtime.fake_provider import FakeProviderForBackendV2
+        from qiskit_ibm_runtime import fake_provider
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             f"The device {name!r} needs Qiskit's runtime, which is not installed. Install it with: "
@@ -316,12 +370,12 @@ def _backend_named(name: str) -> Any:
             name=error.name,
         ) from error
     if name.startswith("fake_"):
-        with warnings.catch_warnings():  # of devices that nobody asked for
-            warnings.simplefilter("ignore")
-            known = {backend.name: backend for backend in FakeProviderForBackendV2().backends()}
+        # Their classes have their names, and only the one that is asked for is made.
+        known = {getattr(one, "backend_name", None): one for one in vars(fake_provider).values()}
         if name not in known:
-            raise ParameterError(f"There is no fake device {name!r}. There are: {', '.join(sorted(known))}.")
-        return known[name]
+            names = sorted(one for one in known if one)
+            raise ParameterError(f"There is no fake device {name!r}. There are: {', '.join(names)}.")
+        return known[name]()
     try:
         return qiskit_ibm_runtime.QiskitRuntimeService().backend(name)
     except Exception as error:  # of the service: no account, no such device, no network

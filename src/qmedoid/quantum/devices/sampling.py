@@ -18,6 +18,8 @@ from qmedoid.quantum.devices.packs import Pack
 MOST_IN_ONE_STATE = 12
 """Qubits side by side for simulators that hold all of them in one state."""
 ENDS = "errored", "cancelled"
+# What the noise of a simulated device is made of, as far as its target says; reading has two errors on some.
+_RATES = "error", "duration", "prob_meas1_prep0", "prob_meas0_prep1"
 
 
 def is_of(thing: Any, *packages: str) -> bool:
@@ -39,7 +41,7 @@ def noise_digest(backend: Any) -> str:
     else:
         target = backend.target
         known = [
-            {name: qubits, "rates": None if one is None else [one.error, one.duration]}
+            {name: qubits, "rates": [getattr(one, rate, None) for rate in _RATES]}
             for name in target.operation_names
             for qubits, one in (target[name] or {}).items()
         ]
@@ -54,6 +56,28 @@ def noise_digest(backend: Any) -> str:
         for one in known
     )
     return sha256("\n".join(lines).encode()).hexdigest()
+
+
+def why_no_sampler(thing: Any) -> str | None:
+    """Why an object is no sampler of the second version; None if it may be one."""
+    names = {kind.__name__ for kind in type(thing).__mro__}
+    if isinstance(thing, type):
+        return f"is a class: make an object of it first, {thing.__name__}()"
+    if names & {"BaseEstimatorV1", "BaseEstimatorV2"}:
+        return "is an estimator, which gives expectation values and no single shots"
+    if "BaseSamplerV1" in names:
+        return "is a sampler of the first version, which gives no single shots"
+    return None if callable(getattr(thing, "run", None)) else "has no method 'run'"
+
+
+def check_sampler(sampler: Any) -> None:
+    """Refuse what is no sampler of the second version, before anything is sent to it."""
+    why = why_no_sampler(sampler)
+    if why is not None:
+        raise ParameterError(
+            f"The 'sampler' parameter must be a sampler of the second version (SamplerV2), such as "
+            f"qiskit.primitives.StatevectorSampler(). Got {sampler!r} instead, which {why}."
+        )
 
 
 def check_seed(sampler: Any) -> None:

@@ -93,6 +93,7 @@ class Estimates:
     fitted: Lines | None = None  # whether it was used or not
     directions: Array | None = None  # how alike they are says how much of the excess they share
     drift: float = 0.0  # largest change of an overlap by the drift of a job, which is undone
+    bias: Array | float = 0.0  # what noise adds to each, as far as it is known, where nothing undoes it
 
     @property
     def lines(self) -> Lines | None:
@@ -103,18 +104,19 @@ class Estimates:
     def errors(self) -> Array:
         """Standard error of each, with that of the calibration and of what similar pairs have in common."""
         if self.lines is None:
-            return self.own
+            return np.asarray(np.hypot(self.own, self.bias))
         shared = 0.0 if self.directions is None else self.lines.excess**2
         common = _variances_of(self.lines.covariances[self.positions], self.overlaps)
         return np.asarray(np.sqrt(self.own**2 + (shared + common) / self.lines.slopes[self.positions] ** 2))
 
     def uncalibrated(self) -> "Estimates":
-        """What the same counts say without calibration: raw overlaps, with errors by shots alone."""
-        return Estimates(self.raw, np.sqrt(self.by_shots), self.by_shots, self.raw, self.positions)
+        """What the same counts say without calibration: raw overlaps, with what calibration takes off as an error."""
+        bias = self.raw - self.overlaps
+        return Estimates(self.raw, np.sqrt(self.by_shots), self.by_shots, self.raw, self.positions, bias=bias)
 
     def draw(self, rng: np.random.Generator) -> Array:
         """Overlaps as another run might measure them if these were true."""
-        drawn: Array = self.overlaps + self.own * rng.standard_normal(len(self.own))
+        drawn: Array = self.overlaps - self.bias + self.own * rng.standard_normal(len(self.own))
         lines = self.lines
         if lines is None:
             return drawn
@@ -138,6 +140,16 @@ def estimated(readings: Readings, lines: Lines | None) -> Estimates:
     if lines is not None and lines.used:
         overlaps = (raw - lines.intercepts[positions]) / lines.slopes[positions]
     return _with_errors(overlaps, raw, readings.variances, positions, lines, readings.directions)
+
+
+def uncalibrated(readings: Readings, guess: Lines) -> Estimates:
+    """Raw overlaps without known pairs, with the bias that noise has by lines that are guessed."""
+    raw, at, by_shots = readings.overlaps, readings.positions, readings.variances
+    # What was there before the noise can only be what there is.
+    low, high = sorted((readings.at_zero, readings.at_zero + readings.slope))
+    bias = raw - np.clip((raw - guess.intercepts[at]) / guess.slopes[at], low, high)
+    bias = np.where(guess.slopes[at] < 1.0, bias, 0.0)
+    return Estimates(raw, np.sqrt(by_shots + guess.excess**2), by_shots, raw, at, bias=bias)
 
 
 def expected_estimates(

@@ -19,10 +19,12 @@ from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import ENDS, CircuitBatch, Counts, counts_of, has_failed, runs_here
 from qmedoid.quantum.measurement.calibration import (
     Estimates,
+    Lines,
     Readings,
     estimated,
     fit_drift,
     fit_lines,
+    uncalibrated,
     without_drift,
 )
 from qmedoid.quantum.measurement.recorder import REGISTERS, Register, Tests
@@ -36,6 +38,8 @@ _LEAST_KNOWN = 4
 _ENOUGH, _SPREAD = 32, 0.05
 # Jobs that wait at a service at a time, and how often one that fails is tried.
 _AHEAD, _ATTEMPTS = 10, 3
+# Counts by chance that do not repeat themselves by chance.
+_TELLING = 12
 
 Refine = Literal["device", "simulated"]
 MOST_SHOTS = 1_000_000
@@ -230,6 +234,18 @@ def check_counts(jobs: Sequence[Job], counts: Sequence[Sequence[Counts]]) -> Non
         raise not_of_this_plan()
 
 
+def refuse_equal_repeats(measured: Sequence[Sequence[Sequence[Counts]]], jobs: Sequence[Job]) -> None:
+    """Refuse repeats of which two read the very same shots: a seed was shared, and their scatter would be 0."""
+    each = [np.concatenate([one.ravel() for of_job in counts for one in of_job]) for counts in measured]
+    shots = max((batch.shots for job in jobs for batch in job.batches), default=0)
+    uncertain = np.count_nonzero((each[0] > 0) & (each[0] < shots))
+    if uncertain >= _TELLING and len({counts.tobytes() for counts in each}) < len(each):
+        raise ParameterError(
+            "Repeats read the very same counts: the sampler starts from one seed in every job, and their scatter would "
+            "be 0 whatever the error is. Leave the seed of the sampler out, or pass its backend with a seed."
+        )
+
+
 Part = tuple[int, CircuitBatch, Counts, Array | None]
 """Circuits of a shape in a job: its number, the circuits, how often each copy read 1, and what known pairs are."""
 
@@ -240,10 +256,14 @@ def read_tests(
     n_positions: int,
     slope: float,
     at_zero: float,
+    guess: Lines,
     *,
     directions: Array | None = None,
 ) -> Estimates:
-    """Values at_zero + slope · share of ones of the tests of a shape, calibrated by known pairs if there are any."""
+    """Values at_zero + slope · share of ones of the tests of a shape, calibrated by known pairs if there are any.
+
+    Without these their bias is taken from lines that are guessed by the error rates of the device.
+    """
     readings, tests, jobs = _gathered([part for part in parts if part[3] is None], slope, at_zero)
     if not np.array_equal(tests, np.arange(n_tests)):
         raise not_of_this_plan()
@@ -251,7 +271,7 @@ def read_tests(
     raw, by_shots, largest = readings.overlaps, readings.variances, 0.0
     of_known = [part for part in parts if part[3] is not None]
     if not of_known:
-        return estimated(readings, None)
+        return uncalibrated(readings, guess)
     known, exact, of_job = _gathered(of_known, slope, at_zero)
     lines, numbers = fit_lines(known, exact, n_positions), np.unique(of_job)
     drift = fit_drift(known, exact, lines, np.searchsorted(numbers, of_job))

@@ -5,18 +5,19 @@ list of distinct tests, is packed on the qubits that are there, runs in a few jo
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qmedoid.arrays import Array, Flags
+from qmedoid.exceptions import ParameterError
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Counts
 from qmedoid.quantum.documents import CircuitPlanDict
-from qmedoid.quantum.measurement.calibration import Estimates, expected_estimates, guessed_lines
+from qmedoid.quantum.measurement.calibration import Estimates, Lines, expected_estimates, guessed_lines
 from qmedoid.quantum.measurement.jobs import (
     Job,
     MeasurementSettings,
@@ -29,6 +30,7 @@ from qmedoid.quantum.measurement.jobs import (
     not_of_this_plan,
     positions_of,
     read_tests,
+    refuse_equal_repeats,
     run_jobs,
 )
 from qmedoid.quantum.measurement.recorder import Answers, Call, Decide, Decided, Recorder, Tests, tests_of
@@ -130,12 +132,21 @@ class MeasurementPlan:
         return sum(job.n_circuits for job in self.all_jobs) - self.n_circuits
 
     @cached_property
+    def guessed(self) -> tuple[Lines, ...]:
+        """What noise does to the overlaps of each shape by the error rates that the device reports."""
+        form = self.settings.form
+        at_noise = float(form.overlap(0.5))
+        return tuple(
+            guessed_lines(pack.shrink, at_noise, form.template(tests.n_features).num_qubits)
+            for tests, pack in zip(self.tests, self.packs, strict=True)
+        )
+
+    @cached_property
     def expected_estimates(self) -> tuple[Estimates, ...]:
         """Overlaps and their errors as expected by shots and by the error rates that the device reports."""
         form, found = self.settings.form, []
-        ends, at_noise = (form.slope, form.at_zero), float(form.overlap(0.5))
-        for shape, (tests, pack) in enumerate(zip(self.tests, self.packs, strict=True)):
-            lines = guessed_lines(pack.shrink, at_noise, form.template(tests.n_features).num_qubits)
+        ends = form.slope, form.at_zero
+        for shape, (tests, pack, lines) in enumerate(zip(self.tests, self.packs, self.guessed, strict=True)):
             known, positions = known_of(self.jobs, shape, *ends), positions_of(len(tests), pack)
             exact = tests.overlaps, self.shots, positions
             found.append(expected_estimates(*exact, ends, lines, known, directions=tests.directions))
@@ -153,7 +164,11 @@ class MeasurementPlan:
         return self.expected_errors.undecided(self.exact)
 
     def run(
-        self, store: "JobFiles | None" = None, *, on_job: Callable[[int, int], None] | None = None
+        self,
+        store: "JobFiles | None" = None,
+        *,
+        repeats: int = 1,
+        on_job: Callable[[int, int], None] | None = None,
     ) -> MeasurementResult:
         """Run the jobs that have not finished yet, and read out the result.
 
@@ -161,17 +176,39 @@ class MeasurementPlan:
         ----------
         store : JobFiles or None
             Where counts are kept and found; None keeps them in memory alone.
+        repeats : int
+            How often every job runs, each time with shots of its own. The result is that of the first time, and knows
+            how much decisions scatter; see `MeasurementResult.margin_scatter`.
         on_job : callable or None
             Called as ``on_job(done, total)`` after each job.
         """
-        total = len(self.all_jobs)
+        if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 1:
+            raise ParameterError(f"The 'repeats' parameter must be an int >= 1. Got {repeats!r} instead.")
+        n_jobs, measured = len(self.all_jobs), list[list[list[Counts]]]()
 
         def run_some(jobs: Sequence[Job], before: int) -> list[list[Counts]]:
-            told = None if on_job is None else lambda done, _: on_job(before + done, total)
-            return run_jobs(jobs, self.device, store, on_job=told)
+            told = None if on_job is None else lambda done, _: on_job(before + done, repeats * n_jobs)
+            first = len(measured) * n_jobs  # other numbers are other shots
+            again = [replace(job, number=job.number + first) for job in jobs]
+            return run_jobs(again, self.device, store, on_job=told)
 
-        counts = run_some(self.jobs, 0)
-        return self.read_out(counts + run_some(self.trained_jobs(counts), len(self.jobs)))
+        for repeat in range(repeats):
+            counts = run_some(self.jobs, repeat * n_jobs)
+            counts += run_some(self.trained_jobs(counts), repeat * n_jobs + len(self.jobs))
+            measured.append(counts)
+        if repeats > 1:
+            refuse_equal_repeats(measured, self.all_jobs)
+            others = [self.decided_from(*self.read(counts)) for counts in measured[1:]]
+        result = self.read_out(measured[0])
+        return result if repeats == 1 else replace(result, repeats=(result.decided, *others))
+
+    def dry_run(self) -> float | None:
+        """Seconds of the device as its service says, which checks all jobs and runs none; None where it does not say.
+
+        With the inputs that a trained circuit has in closed form.
+        """
+        found = [self.device.dry_run(job.batches) for job in self.all_jobs]
+        return None if None in found else sum(one or 0.0 for one in found)
 
     def trained_jobs(self, counts: Sequence[Sequence[Counts]]) -> tuple[Job, ...]:
         """Jobs of the trained circuit, with inputs by the counts of the jobs of distances."""
@@ -188,25 +225,33 @@ class MeasurementPlan:
                 parts[batch.shape].append((job.number, batch, ones, batch.known))
         form = self.settings.form
         return tuple(
-            read_tests(own, len(tests), pack.n_copies, form.slope, form.at_zero, directions=tests.directions)
-            for own, tests, pack in zip(parts, self.tests, self.packs, strict=True)
+            read_tests(own, len(tests), pack.n_copies, form.slope, form.at_zero, guess, directions=tests.directions)
+            for own, tests, pack, guess in zip(parts, self.tests, self.packs, self.guessed, strict=True)
         )
 
     def read_out(self, counts: Sequence[Sequence[Counts]]) -> MeasurementResult:
         """The result from the counts of all jobs: of those of distances, then of those of the trained circuit."""
+        return self.result_of(*self.read(counts))
+
+    def read(self, counts: Sequence[Sequence[Counts]]) -> tuple[tuple[Estimates, ...], TrainedReading | None]:
+        """Overlaps, and what the trained circuit read if there is one, from the counts of all jobs."""
         first, second = counts[: len(self.jobs)], counts[len(self.jobs) :]
         estimates = self.read_overlaps(first)
-        trained = None
         if self.trained is not None:
-            trained = self.trained.read(second, self.inputs_by(joined([one.overlaps for one in estimates])))
-        elif second:
+            values = joined([one.overlaps for one in estimates])
+            return estimates, self.trained.read(second, self.inputs_by(values))
+        if second:
             raise not_of_this_plan()
-        return self.result_of(estimates, trained)
+        return estimates, None
+
+    def decided_from(self, estimates: Sequence[Estimates], trained: TrainedReading | None) -> Decided:
+        """Decisions by the overlaps, and by what the trained circuit read, if there is one."""
+        values = joined([one.overlaps for one in estimates])
+        return self.decided_by(values, None if trained is None else lambda _: trained.values)
 
     def result_of(self, estimates: Sequence[Estimates], trained: TrainedReading | None) -> MeasurementResult:
-        """Decisions and their errors by the overlaps, and by what the trained circuit reads, if there is one."""
-        values = joined([one.overlaps for one in estimates])
-        decided = self.decided_by(values, None if trained is None else lambda _: trained.values)
+        """The same with their errors."""
+        decided = self.decided_from(estimates, trained)
         return MeasurementResult(self, decided, self.errors_of(decided, estimates, trained), tuple(estimates), trained)
 
     def decided_by(self, values: Array, circuit: Values | None = None) -> Decided:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.quantum.documents import CircuitLineDict, CircuitResultDict, TrainedResultDict
+from qmedoid.quantum.documents import CircuitLineDict, CircuitResultDict, RepeatsDict, TrainedResultDict
 from qmedoid.quantum.measurement.calibration import Estimates
 from qmedoid.quantum.measurement.recorder import Decided
 from qmedoid.quantum.measurement.trained import TrainedReading
@@ -96,6 +96,8 @@ class MeasurementResult:
         Overlaps of the distinct tests with their errors, shape by shape.
     trained : TrainedReading or None
         What the trained circuit read; None where none ran.
+    repeats : tuple of Decided
+        The decisions of every repeat, the first among them; empty where there was one.
     """
 
     plan: "MeasurementPlan"
@@ -103,6 +105,17 @@ class MeasurementResult:
     errors: Errors
     estimates: tuple[Estimates, ...]
     trained: TrainedReading | None = None
+    repeats: tuple[Decided, ...] = ()
+
+    @cached_property
+    def margin_scatter(self) -> Array | None:
+        """Standard deviation of every margin between repeats, shape (n,); None without them.
+
+        What noise does alike in all of them is in the errors, and not here.
+        """
+        if not self.repeats:
+            return None
+        return np.asarray(np.std([one.margins for one in self.repeats], axis=0, ddof=1))
 
     @cached_property
     def undecided(self) -> Flags:
@@ -139,7 +152,7 @@ class MeasurementResult:
         return np.zeros(len(rows), dtype=np.bool_) if self.trained is None else np.isin(rows, self.trained.circuit.rows)
 
     def without_calibration(self) -> "MeasurementResult":
-        """What the same counts say without calibration: overlaps as they were read, with errors by shots alone."""
+        """What the same counts say without calibration: overlaps as they were read, and their bias as an error."""
         trained = self.trained
         if trained is not None:
             trained = replace(trained, estimates=tuple(one.uncalibrated() for one in trained.estimates))
@@ -155,6 +168,7 @@ class MeasurementResult:
         closed = decided_columns(exact, None, self.plan.classes)
         return {
             **decided_columns(self.decided, self.errors, self.plan.classes),
+            **({} if self.margin_scatter is None else {"margin_scatter": self.margin_scatter}),
             **({} if self.trained is None else {"by_circuit": self.by_circuit}),
             "agrees": self.kept,
             **{f"{name}_in_closed_form": values for name, values in closed.items()},
@@ -178,7 +192,17 @@ class MeasurementResult:
                 for one, tests in zip(self.estimates, self.plan.tests, strict=True)
             ],
             "trained_circuit": None if self.trained is None else self._trained_summary(self.trained),
+            "repeats": None if self.margin_scatter is None else self._repeated(self.margin_scatter),
             "notes": list(self.notes),
+        }
+
+    def _repeated(self, scatter: Array) -> RepeatsDict:
+        codes = np.array([one.codes for one in self.repeats])
+        return {
+            "repeats": len(codes),
+            "margin_rms_scatter": _rms(scatter),
+            "margin_rms_planned": _rms(self.plan.expected_errors.margins),
+            "decided_alike": float(np.mean(np.all(codes == codes[0], axis=0))),
         }
 
     def _trained_summary(self, trained: TrainedReading) -> TrainedResultDict:
@@ -203,17 +227,33 @@ class MeasurementResult:
         if self.trained is not None and self.plan.trained is not None:
             words = "Trained circuit", "an expectation value", "known inputs"
             advice = "Fit a circuit of fewer repetitions or qubits."
-            found += _notes(words, advice, self.trained.estimates, self.plan.trained.pack.shrink)
+            found += _notes(
+                words, advice, self.trained.estimates, self.plan.trained.pack.shrink, self.plan.device.place
+            )
         for one, tests, pack in zip(self.estimates, self.plan.tests, self.plan.packs, strict=True):
             words = f"Circuits of {tests.n_features} column(s)", "an overlap", "known pairs"
-            found += _notes(words, "Use a narrower register or fewer columns.", [one], pack.shrink)
+            narrower = "Use other qubits (limits of Device)." if tests.n_features == 1 else "Use a narrower register."
+            found += _notes(words, narrower, [one], pack.shrink, self.plan.device.place)
         if self.margin_ratio > max(1.25, 1.0 + 4.0 / np.sqrt(2.0 * len(self.kept))):
             found.append(
                 f"Margins are off by {self.margin_ratio:.1f} times their stated errors on average: the device does "
-                "more to overlaps than lines and their scatter tell. Take errors as so much larger, or use "
-                "register='column'."
+                f"more to overlaps than {self._errors_by} tell. Take errors as so much larger, or {self._advice}."
             )
         return tuple(found)
+
+    @property
+    def _errors_by(self) -> str:
+        return "lines and their scatter" if self.plan.settings.calibrate else "shots and its error rates"
+
+    @property
+    def _advice(self) -> str:
+        """What makes errors smaller, of what is not done already."""
+        settings = self.plan.settings
+        if not settings.calibrate:
+            return "calibrate, which undoes most of what noise does (calibrate=True, --calibrate)"
+        if settings.register != "column":
+            return "use register='column'"
+        return "use other qubits (limits of Device)"
 
     @property
     def margin_ratio(self) -> float:
@@ -239,14 +279,22 @@ def decided_columns(decided: Decided, errors: Errors | None, classes: Sequence[A
     return found
 
 
-def _notes(words: tuple[str, str, str], advice: str, estimates: Sequence[Estimates], shrink: Array) -> Iterator[str]:
+def _notes(
+    words: tuple[str, str, str], advice: str, estimates: Sequence[Estimates], shrink: Array, place: str
+) -> Iterator[str]:
     """What is worth knowing about a calibration, in sentences."""
     (circuits, value, known), fitted = words, [one.fitted for one in estimates if one.fitted is not None]
     least = min((float(np.min(lines.slopes)) for lines in fitted), default=1.0)
     if not fitted and np.any(shrink < 1.0):
         yield (
             f"{circuits}: noise leaves about {shrink.mean():.2f} of {value}, by the device's error rates. Without "
-            "calibration it goes into the decisions, and stated errors are those of shots alone."
+            "calibration it goes into the decisions, and stated errors count it as these rates have it. Calibrate to "
+            "undo it: calibrate=True, --calibrate."
+        )
+    elif not fitted and place != "exact simulator":
+        yield (
+            f"{circuits}: without calibration, and without error rates of the device, stated errors are those of shots "
+            "alone, and what noise does is not in them. Calibrate: calibrate=True, --calibrate."
         )
     elif fitted and not any(lines.used for lines in fitted):
         yield (

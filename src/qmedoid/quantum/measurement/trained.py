@@ -23,6 +23,7 @@ from qmedoid.quantum.devices.sampling import Counts, state_counts
 from qmedoid.quantum.documents import TrainedPlanDict
 from qmedoid.quantum.measurement.calibration import (
     Estimates,
+    Lines,
     expected_estimates,
     guessed_lines,
 )
@@ -92,16 +93,7 @@ class TrainedCircuit:
 
     def backend(self, values: Values) -> ExpectationFunction:
         """A backend that gives these values to the circuit's records."""
-
-        def expectations(_: Ansatz, __: Array, inputs: Array, ___: Array, /) -> Array:
-            if len(inputs) != len(self.rows):
-                raise ModelError(
-                    "The model gives other records to its circuit than were planned: the records or the model changed "
-                    "after the plan was made. Make a new plan."
-                )
-            return values(inputs)
-
-        return expectations
+        return Replay(len(self.rows), values)
 
     def inputs_of(self, decide: Decide, swap_test: SwapTestFunction) -> tuple[Decided, Array]:
         """Decisions with the circuit simulated exactly, and the inputs that it got, shape (n, m)."""
@@ -112,6 +104,24 @@ class TrainedCircuit:
             return self.exact(inputs)
 
         return decide(swap_test, self.backend(exact)), noted[0]
+
+
+class Replay:
+    """A backend that answers with values for so many records."""
+
+    bounded = False  # calibrated values may lie beyond the eigenvalues
+
+    def __init__(self, n_records: int, values: Values) -> None:
+        self.n_records, self.values = n_records, values
+
+    def __call__(self, _: Ansatz, __: Array, inputs: Array, ___: Array, /) -> Array:
+        """Values by the inputs of the records."""
+        if len(inputs) != self.n_records:
+            raise ModelError(
+                "The model gives other records to its circuit than were planned: the records or the model changed "
+                "after the plan was made. Make a new plan."
+            )
+        return self.values(inputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,28 +222,36 @@ class TrainedStage:
         for _, batch, of_states in found:
             states[batch.tests[batch.tests >= 0]] = of_states[batch.tests >= 0]
         estimates = []
-        for number, (mask, span, least) in enumerate(zip(masks, circuit.span, circuit.least, strict=True)):
+        each = zip(masks, circuit.span, circuit.least, self.guessed, strict=True)
+        for number, (mask, span, least, guess) in enumerate(each):
             parts = [
                 (job, batch, of_states @ mask.astype(np.int64), None if batch.known is None else batch.known[:, number])
                 for job, batch, of_states in found
             ]
             ends = float(span), float(least)
-            estimates.append(read_tests(parts, len(inputs), self.pack.n_copies, *ends))
+            estimates.append(read_tests(parts, len(inputs), self.pack.n_copies, *ends, guess))
         # A part of a count for every state, so that no outcome is taken as impossible.
         probabilities = (states + 1.0 / states.shape[1]) / (states.sum(axis=1, keepdims=True) + 1.0)
         return TrainedReading(circuit, inputs, tuple(estimates), common_roots(probabilities, masks, estimates))
 
     @cached_property
+    def guessed(self) -> tuple[Lines, ...]:
+        """What noise does to each observable by the error rates that the device reports."""
+        circuit, shrink, n_qubits = self.circuit, self.pack.shrink, self.circuit.ansatz.n_qubits
+        found, states = [], np.arange(circuit.masks.shape[1])
+        for mask, span, least in zip(circuit.masks, circuit.span, circuit.least, strict=True):
+            # As seen on fake devices: half of what noise takes is by gates, half goes with the qubits that are read.
+            read = np.mean([np.any(mask != mask[states ^ (1 << qubit)]) for qubit in range(n_qubits)])
+            found.append(guessed_lines(shrink ** (0.5 + 0.5 * read), float(least + span * mask.mean()), n_qubits))
+        return tuple(found)
+
+    @cached_property
     def expected(self) -> TrainedReading:
         """Values and errors that are to be expected, by shots and by the error rates that the device reports."""
-        circuit, shrink, n_qubits = self.circuit, self.pack.shrink, self.circuit.ansatz.n_qubits
+        circuit, shrink = self.circuit, self.pack.shrink
         positions, probabilities = positions_of(len(self.inputs), self.pack), circuit.probabilities(self.inputs)
         exact, estimates = circuit.exact(self.inputs), list[Estimates]()
-        for number, (mask, span, least) in enumerate(zip(circuit.masks, circuit.span, circuit.least, strict=True)):
-            # As seen on fake devices: half of what noise takes is by gates, half goes with the qubits that are read.
-            states = np.arange(len(mask))
-            read = np.mean([np.any(mask != mask[states ^ (1 << qubit)]) for qubit in range(n_qubits)])
-            lines = guessed_lines(shrink ** (0.5 + 0.5 * read), float(least + span * mask.mean()), n_qubits)
+        for number, (span, least, lines) in enumerate(zip(circuit.span, circuit.least, self.guessed, strict=True)):
             ends = float(span), float(least)
             known = known_of(self.jobs, 0, *ends)
             of_one = None if known is None else (known[0], known[1][:, number])

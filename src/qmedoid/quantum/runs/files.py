@@ -26,7 +26,7 @@ from qmedoid.quantum.devices.packs import Pack, pack_from_bytes, pack_to_bytes
 from qmedoid.quantum.devices.sampling import Counts
 from qmedoid.quantum.measurement.jobs import Job
 
-FORMAT = 2
+FORMAT = 3
 """Number of the format of runs and their files; a run of another number does not go on."""
 _SEAL = hashlib.sha256().digest_size
 Content = TypeVar("Content")

@@ -194,15 +194,25 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run is over, and all that it wrote is there as it was written."""
+        """Whether the run is over and its results and counts are there; one that was changed since is refused."""
         if self.manifest is None or not self.manifest.get("finished"):
             return False
-        return bool(_hash(self.path / RECORDS) == self.manifest["files"].get(RECORDS))
+        kept = {**self.manifest["files"], **self.manifest["counts"]}
+        found = {name: _hash(self.path / name) for name in kept}
+        changed = [name for name, sha256 in found.items() if sha256 not in (None, kept[name])]
+        if changed:
+            raise ModelError(
+                f"{some_of(changed, 3)} in {str(self.path)!r} changed after the run was finished, so that nothing of "
+                "it is shown. Put back what was there, or remove it: the same command writes results again, and "
+                "fetches or runs jobs whose counts are gone."
+            )
+        return None not in found.values()
 
     def run(
         self,
         plan: MeasurementPlan,
         *,
+        repeats: int = 1,
         facts: Mapping[str, str | None] | None = None,
         on_job: Callable[[int, int], None] | None = None,
     ) -> MeasurementResult:
@@ -212,6 +222,8 @@ class RunFolder:
         ----------
         plan : MeasurementPlan
             Made with the `device` of this folder.
+        repeats : int
+            How often every job runs; see `MeasurementPlan.run`.
         facts : mapping, optional
             Hashes of ``model`` and ``records``: a run with another one is refused.
         on_job : callable, optional
@@ -221,26 +233,33 @@ class RunFolder:
         ------
         ParameterError
             Another run is in this folder.
+        ModelError
+            The run is finished, and its files were changed.
         JobError
             Jobs failed; what has finished is kept.
         """
         # A model with another cut or other classes decides otherwise, and runs the same circuits.
         margins = np.round(plan.exact.margins, _DECIMALS) + 0.0  # one zero, not two
         decided = [*map(repr, plan.classes), *map(repr, margins.tolist()), *map(str, plan.exact.codes.tolist())]
-        known = {"noise": plan.device.noise, "decisions": _digest_of(decided), **(facts or {})}
+        known = {"noise": plan.device.noise, "decisions": _digest_of(decided), "repeats": str(repeats), **(facts or {})}
         asked = asked_for(plan.settings, plan.device.name, plan.device.n_qubits, plan.n_records, **known)
         self.refuse_other(asked)
+        was_there = self.is_finished
         store = JobFiles(self.path / JOBS, plan.device)
         keys = [store.key(job) for job in plan.all_jobs]
         self._begin(plan, asked, keys)
-        result = plan.run(store, on_job=on_job)
+        result = plan.run(store, repeats=repeats, on_job=on_job)
         assert self.manifest is not None
+        if was_there:
+            return result
         columns = {"row": np.arange(len(result.kept)), **result.columns()}
         batch = pa.record_batch([pa.array(values) for values in columns.values()], names=list(columns))
         with open_sink(str(self.path / RECORDS), batch.schema) as write:
             write(batch)
         files = {RECORDS: _hash(self.path / RECORDS)}
-        self._write({**self.manifest, "finished": _now(), "result": result.summary(), "files": files})
+        counts = {f"{JOBS}/{file.name}": _hash(file) for file in sorted(store.path.glob("*.npz"))}
+        found = {"result": result.summary(), "files": files, "counts": counts}
+        self._write({**self.manifest, "finished": _now(), **found})
         return result
 
     def _begin(self, plan: MeasurementPlan, asked: Mapping[str, Any], keys: list[str]) -> None:
@@ -264,6 +283,7 @@ class RunFolder:
                 "finished": None,
                 "result": None,
                 "files": {},
+                "counts": {},
             }
             self._write(began)
             return
