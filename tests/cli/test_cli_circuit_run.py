@@ -2,6 +2,8 @@
 
 import csv
 import json
+import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -127,6 +129,20 @@ def test_edited_counts_of_a_finished_run_are_not_printed(cli, two, small, sent, 
         assert f"{file.name} in" in refused.out + refused.err
         assert "changed after the run was finished" in refused.out + refused.err
     assert sent == []
+
+
+def test_deprecations_of_a_sampler_are_shown_to_who_asks_for_warnings(cli, two, small, monkeypatch, tmp_path):
+    submit = Device.submit
+
+    def on_its_way_out(self, *asked, **settings):
+        warnings.warn("this sampler is on its way out", DeprecationWarning, stacklevel=1)
+        return submit(self, *asked, **settings)
+
+    monkeypatch.setattr(Device, "submit", on_its_way_out)
+    for options in ([], ["default::DeprecationWarning"]):
+        monkeypatch.setattr(sys, "warnoptions", options)
+        done = cli.ok("circuit", "run", small, two.file, "-o", tmp_path / f"run{len(options)}", *QUICK)
+        assert ("on its way out" in done.err) == bool(options)
 
 
 def test_dry_run_without_a_service_is_refused(cli, two, small):
