@@ -151,9 +151,11 @@ class MeasureOptions(ReadingOptions):
     ] = "simulator"
     shots: Annotated[int, option(DEVICE, "N", "Shots of each circuit.", min=1)] = 4096
     circuit: Annotated[
-        Literal["interference", "compact_swap"],
-        option(DEVICE, "CIRCUIT", "Circuit of a test: interference, or the paper's compact_swap."),
-    ] = "interference"
+        Literal["interference", "compact_swap"] | None,
+        option(
+            DEVICE, "CIRCUIT", "Circuit of a test: interference, or the paper's compact_swap. Default: by --register."
+        ),
+    ] = None
     register: Annotated[
         Literal["column", "group", "paper"],
         option(DEVICE, "HOW", "A test for each column (one qubit), for each group of columns, or as in the paper."),

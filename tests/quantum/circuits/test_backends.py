@@ -81,7 +81,7 @@ def test_error_falls_as_one_over_the_root_of_the_shots(circuit, shots, draws):
 
 
 def test_backends_and_plans_take_the_same_circuit_unless_they_are_asked():
-    assert SamplerSwapTest(seed=0).circuit == StatevectorSwapTest().circuit == MeasurementSettings().circuit
+    assert SamplerSwapTest(seed=0).circuit == StatevectorSwapTest().circuit == MeasurementSettings().form.name
 
 
 @pytest.mark.parametrize("circuit", ["interference", "compact_swap"])
