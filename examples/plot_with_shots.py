@@ -23,7 +23,9 @@ exact = model.decision_function(records)
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained", sharey=True)
 for ax, shots in zip(axes, (64, 4096), strict=True):
-    measured = model.measured_by(SamplerSwapTest(shots=shots, seed=7)).decision_function(records)
+    measured = model.measured_by(SamplerSwapTest(shots=shots, seed=7, circuit="compact_swap")).decision_function(
+        records
+    )
     same = np.mean((measured > 0) == (exact > 0))
     ax.axhline(0, color="grey", lw=0.8)
     ax.axvline(0, color="grey", lw=0.8)

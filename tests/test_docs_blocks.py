@@ -46,6 +46,7 @@ NOT_RUN = {
 """Commands of the shell that do not run here, each with the reason."""
 RUN_ELSEWHERE = {
     "docs/how-to/engines.md": "test_engines_page.py",
+    "docs/how-to/other-tools.md": "test_other_tools_page.py",
     "docs/start.md": "test_tutorials.py",
     "README.md": "test_tutorials.py",
 } | {f"docs/tutorials/{page.name}": "test_tutorials.py" for page in (DOCS / "tutorials").glob("*.md")}

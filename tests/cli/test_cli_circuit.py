@@ -13,6 +13,7 @@ from small_tables import write
 
 import qmedoid
 from qmedoid import EvidenceClassifier, MedoidClassifier, VariationalClassifier
+from qmedoid.quantum import qasm_text
 
 QUICK = {"n_steps": 4, "n_seeds": 1, "n_reps": 1, "cv": 2, "random_state": 0}
 
@@ -54,6 +55,18 @@ def test_circuits_in_every_form_are_one_circuit(cli, two, tmp_path):
     del printed["content"]
     assert report == {**printed, "output": str(out)}
     assert out.read_text() == text
+
+
+def test_plain_qasm_is_that_of_python_and_measures_nothing(cli, two):
+    call = ("circuit", "export", two.model, "--format", "qasm-plain")
+    text = cli.ok(*call).out
+    assert text == qasm_text(qmedoid.load(two.model).circuit(), plain=True)
+    assert "include" not in text
+    assert "measure" not in text
+    refused = cli(*call, "--measure")
+    assert refused.code == 2
+    assert "measures nothing" in refused.err
+    assert "--format qasm." in refused.err
 
 
 def test_record_of_a_table_is_bound_in_every_form(cli, two, refined):

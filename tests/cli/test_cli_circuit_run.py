@@ -2,6 +2,8 @@
 
 import csv
 import json
+import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -92,6 +94,61 @@ def test_run_writes_decisions_and_prints_what_was_found(cli, two, small, sent, t
     assert "records.csv, and the counts" in again.out
     as_json = cli.ok(*call, "--json").json
     assert as_json == {**printed, "finished_before": True}
+
+
+def test_repeats_are_run_and_their_scatter_is_printed(cli, two, small, sent, tmp_path):
+    call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK, "--repeats", 3)
+    refused = cli(*call, "--max-circuits", 3)
+    needed = 3 * cli.ok("circuit", "plan", small, two.file, *QUICK, "--json").json["plan"]["circuits"]
+    assert refused.code == 2
+    assert int(refused.err.partition("The plan has ")[2].split()[0]) > needed
+    assert sent == []
+    printed = cli.ok(*call, "--json").json
+    found = printed["result"]["repeats"]
+    assert sent == list(range(3 * printed["plan"]["jobs"]))
+    assert found["repeats"] == 3
+    assert found["margin_rms_scatter"] > 0
+    assert found["margin_rms_planned"] == printed["plan"]["expected"]["margin_rms_error"]
+    assert "margins of 3 repeats scatter by" in cli.ok(*call).out
+    other = cli(*call[:-1], 2)
+    assert other.code == 2
+    assert "repeats (3 there, 2 now)" in other.err
+
+
+def test_edited_counts_of_a_finished_run_are_not_printed(cli, two, small, sent, tmp_path):
+    call = ("circuit", "run", small, two.file, "-o", tmp_path / "run", *QUICK)
+    cli.ok(*call)
+    sent.clear()
+    file = min((tmp_path / "run" / "jobs").glob("*.npz"))
+    file.write_bytes(file.read_bytes()[:-3] + b"abc")
+    for more in ((), ("--json",)):
+        refused = cli(*call, *more)
+        assert refused.code != 0
+        assert "agreement" not in refused.out
+        assert "decided" not in refused.out
+        assert f"{file.name} in" in refused.out + refused.err
+        assert "changed after the run was finished" in refused.out + refused.err
+    assert sent == []
+
+
+def test_deprecations_of_a_sampler_are_shown_to_who_asks_for_warnings(cli, two, small, monkeypatch, tmp_path):
+    submit = Device.submit
+
+    def on_its_way_out(self, *asked, **settings):
+        warnings.warn("this sampler is on its way out", DeprecationWarning, stacklevel=1)
+        return submit(self, *asked, **settings)
+
+    monkeypatch.setattr(Device, "submit", on_its_way_out)
+    for options in ([], ["default::DeprecationWarning"]):
+        monkeypatch.setattr(sys, "warnoptions", options)
+        done = cli.ok("circuit", "run", small, two.file, "-o", tmp_path / f"run{len(options)}", *QUICK)
+        assert ("on its way out" in done.err) == bool(options)
+
+
+def test_dry_run_without_a_service_is_refused(cli, two, small):
+    refused = cli("circuit", "plan", small, two.file, *QUICK, "--dry-run")
+    assert refused.code == 2
+    assert "A dry run is what the service of a device offers" in refused.err
 
 
 def test_more_circuits_than_allowed_are_refused_before_any_runs(cli, two, small, sent, tmp_path):

@@ -48,7 +48,8 @@ def _run() -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with _terminated_as_by_ctrl_c(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of other packages are not for the user of a command
+            if not sys.warnoptions:  # those of other packages are for whoever asks for them, by python -W
+                warnings.simplefilter("ignore")
             warnings.simplefilter("always", QMedoidWarning)
             warnings.showwarning = _show_warning
             code = _call(PROGRAM)
@@ -121,9 +122,11 @@ def _terminated_as_by_ctrl_c() -> Iterator[None]:
             signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    if issubclass(category, QMedoidWarning):
-        note(str(message))
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
+) -> None:
+    ours = issubclass(category, QMedoidWarning)
+    note(str(message)) if ours else tell(f"{filename}:{lineno}: {category.__name__}: {message}")
 
 
 def _failed(message: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None) -> int:

@@ -70,8 +70,12 @@ def export(
     json: Json = False,
     row: Annotated[int | None, option(DEVICE, "N", "Row of the table, counted from 0.", min=0)] = None,
     format: Annotated[
-        Literal["qpy", "qasm", "text"],
-        option(OUTPUT, "FORMAT", "What to write: qpy, qasm (OpenQASM 3) or text (a drawing)."),
+        Literal["qpy", "qasm", "qasm-plain", "text"],
+        option(
+            OUTPUT,
+            "FORMAT",
+            "What to write: qpy, qasm (OpenQASM 3), qasm-plain (for Braket and PennyLane) or text (a drawing).",
+        ),
     ] = "text",
     which: Annotated[
         Literal["auto", "variational", "swap-test", "interference"],
@@ -98,6 +102,11 @@ def export(
 
     if (table is None) != (row is None):
         raise ParameterError("The angles of a record need both a table and its row, such as: records.csv --row 3.")
+    if measure and format == "qasm-plain":
+        raise ParameterError(
+            "--format qasm-plain measures nothing, as other tools say by themselves what they measure: leave --measure "
+            "out, or take --format qasm."
+        )
     keep_pandas_away()
     loaded = load_file(model)
     asked: dict[str, Any] = {"which": which, "medoid": medoid, "measure": measure, "sha256": loaded.sha256}
@@ -109,7 +118,7 @@ def export(
     if format == "qpy":
         content = qpy_bytes(circuit)
     else:
-        text = qasm_text(circuit) if format == "qasm" else drawing(circuit)
+        text = drawing(circuit) if format == "text" else qasm_text(circuit, plain=format == "qasm-plain")
         content = (text.rstrip("\n") + "\n").encode()
     if output != "-":
         if not force:
@@ -142,9 +151,11 @@ class MeasureOptions(ReadingOptions):
     ] = "simulator"
     shots: Annotated[int, option(DEVICE, "N", "Shots of each circuit.", min=1)] = 4096
     circuit: Annotated[
-        Literal["interference", "compact_swap"],
-        option(DEVICE, "CIRCUIT", "Circuit of a test: interference, or the paper's compact_swap."),
-    ] = "interference"
+        Literal["interference", "compact_swap"] | None,
+        option(
+            DEVICE, "CIRCUIT", "Circuit of a test: interference, or the paper's compact_swap. Default: by --register."
+        ),
+    ] = None
     register: Annotated[
         Literal["column", "group", "paper"],
         option(DEVICE, "HOW", "A test for each column (one qubit), for each group of columns, or as in the paper."),

@@ -184,7 +184,7 @@ class ExportDict(TypedDict):
 class CircuitExportDict(TypedDict):
     """A model's circuit for other tools."""
 
-    format: Annotated[Literal["qpy", "qasm", "text"], "How it is written."]
+    format: Annotated[Literal["qpy", "qasm", "qasm-plain", "text"], "How it is written."]
     description: Annotated[TrainedCircuitDict | PairCircuitDict, "From its outcomes to a probability or a distance."]
     content: NotRequired[Annotated[str, "The circuit, QPY in base 64; absent where a file was written."]]
     output: NotRequired[Annotated[str, "File that was written."]]

@@ -18,7 +18,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
-from qiskit import QuantumCircuit, qasm3, qpy
+from qiskit import QuantumCircuit, qasm3, qpy, transpile
 
 from qmedoid._version import __version__
 from qmedoid.arrays import Array
@@ -48,6 +48,8 @@ METADATA = "qmedoid"
 """Key of the description in the metadata of a circuit."""
 COMMENT = f"// {METADATA}: "
 """Beginning of the line with the description in OpenQASM."""
+PLAIN = "h", "ry", "rz", "cz"
+"""Gates of circuits for other tools."""
 Which = Literal["auto", "variational", "swap-test", "interference"]
 WHICH: tuple[Which, ...] = ("auto", "variational", "swap-test", "interference")
 """The trained circuit, the SWAP test, or the first of them that the model has."""
@@ -331,10 +333,24 @@ def qpy_bytes(circuit: QuantumCircuit) -> bytes:
     return out.getvalue()
 
 
-def qasm_text(circuit: QuantumCircuit) -> str:
-    """The circuit in OpenQASM 3; what is left open is an ``input`` with an underscore for each bracket."""
+def qasm_text(circuit: QuantumCircuit, *, plain: bool = False) -> str:
+    """The circuit in OpenQASM 3; what is left open is an ``input`` with an underscore for each bracket.
+
+    Parameters
+    ----------
+    circuit : QuantumCircuit
+    plain : bool
+        Whether the text is one that Amazon Braket and PennyLane read: it includes no other file, has no gates but h,
+        ry, rz and cz, which both have built in, and measures nothing.
+    """
     # As constants, angles within 1e-9 of a multiple of π would be written as that multiple.
-    text = qasm3.dumps(circuit, disable_constants=True)
+    if plain:
+        # Both read definitions of gates as well, but Braket's simulator misapplies some of those with a control.
+        bare = transpile(circuit.remove_final_measurements(inplace=False), basis_gates=[*PLAIN], optimization_level=0)
+        bare.global_phase = 0.0
+        text = qasm3.dumps(bare, includes=(), basis_gates=PLAIN, disable_constants=True)
+    else:
+        text = qasm3.dumps(circuit, disable_constants=True)
     description = (circuit.metadata or {}).get(METADATA)
     if description is None:
         return text

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,10 +12,14 @@ pytest.importorskip("qiskit")
 from qiskit.primitives import StatevectorSampler
 from samplers import CountingSampler
 from scipy import stats
+from sklearn.datasets import load_iris
 
+from qmedoid import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test, sample_overlap
-from qmedoid.quantum import SamplerSwapTest, StatevectorSwapTest
+from qmedoid.methods.evidence.part import DISTANCE, NEAR, SQUARE
+from qmedoid.methods.part import measured_squares
+from qmedoid.quantum import MeasurementSettings, SamplerSwapTest, StatevectorSwapTest
 
 # Unit vectors with cosine 1/5, so s = 0.4 and p0 = 0.7: four standard deviations from the clip at 100 shots.
 X_ONE, Y_ONE, S_ONE = np.array([1.0, 0.0]), np.array([0.2, np.sqrt(0.96)]), 0.4
@@ -73,6 +78,41 @@ def test_error_falls_as_one_over_the_root_of_the_shots(circuit, shots, draws):
     low, high = stats.chi2.ppf([0.5e-5, 1 - 0.5e-5], draws)
     assert low < np.sum(standard**2) < high
     assert abs(standard.mean()) < 4.5 / np.sqrt(draws)
+
+
+def test_backends_and_plans_take_the_same_circuit_unless_they_are_asked():
+    assert SamplerSwapTest(seed=0).circuit == StatevectorSwapTest().circuit == MeasurementSettings().form.name
+
+
+@pytest.mark.parametrize("circuit", ["interference", "compact_swap"])
+def test_squares_of_small_distances_are_right_on_average(circuit):
+    """Cut off at 0, squared distances by a SWAP test would be almost twice too large here."""
+    s, draws = 0.01, 1500
+    x, y = np.array([[1.0, 0.0]]), np.array([[1.0 - 2 * s, 2 * np.sqrt(s - s * s)]])
+    backend = SamplerSwapTest(shots=1000, seed=1, circuit=circuit, circuits_per_job=draws)
+    rows, exact = np.repeat(x, draws, axis=0), compact_swap_test(x, y).distance[0, 0] ** 2
+    squares, distances = measured_squares(backend, rows, y)[:, 0], backend(rows, y).distance[:, 0]
+    variance = 1 - s**2 if circuit == "compact_swap" else s * (1 - s)
+    error = 4.0 * np.sqrt(variance / 1000)  # of one draw: Z = 2
+    assert abs(squares.mean() - exact) < 4.0 * error / np.sqrt(draws)
+    if circuit == "compact_swap":
+        assert 0.3 < np.mean(distances == 0) < 0.45
+        assert np.mean(distances**2) > 1.6 * exact
+    else:
+        assert (distances > 0).all()
+
+
+def test_terms_of_squared_distances_are_not_cut_off():
+    X, y = load_iris(return_X_y=True)
+    (part,) = EvidenceClassifier(n_medoids=6, n_neighbors=0, random_state=0).fit(X[::2], y[::2]).model_.parts
+    squared, small = part.terms.channel == SQUARE, -0.25
+    assert squared.any()
+    found = part.evidence(X[:3], lambda rows, medoids: np.full((len(rows), len(medoids)), small))
+    np.testing.assert_array_equal(found[:, squared], small)
+    assert (found[:, part.terms.channel == DISTANCE] == 0).all()
+    assert (found[:, part.terms.channel == NEAR] == 1).all()
+    exact = part.evidence(X, partial(measured_squares, compact_swap_test))
+    np.testing.assert_allclose(exact, part.evidence(X), rtol=0, atol=1e-10)
 
 
 def draws_of(kind, n, shots):

@@ -294,6 +294,8 @@ def test_names_that_are_not_there_are_refused():
         ("limits", {"readout": 0.0}),
         ("limits", {"coupler": 1.5}),
         ("limits", {"depth": 0.1}),
+        ("limits", {"readout": "low"}),
+        ("limits", 0.2),
     ],
 )
 def test_parameters_that_cannot_be_are_refused(name, value):

@@ -55,8 +55,9 @@ def test_calls_of_different_widths_are_answered_by_their_own_tests():
             np.testing.assert_allclose(overlap, compact_swap_test(*call).overlap, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("circuit", FORMS)
-@pytest.mark.parametrize("register", ["column", "group", "paper"])
+@pytest.mark.parametrize(
+    ("circuit", "register"), [*((form, one) for form in FORMS for one in ("column", "group")), (None, "paper")]
+)
 def test_circuits_measure_the_overlaps_however_many_are_side_by_side(circuit, register):
     rng = np.random.default_rng(1)
     table = rows_with_zeros(rng, 6, 3), rows_with_zeros(rng, 4, 3), np.array([0, 1, 0, 1])
@@ -146,6 +147,7 @@ def test_settings_that_cannot_be_are_refused():
     for settings, message in (
         ({"register": "row"}, "'column', 'group', 'paper'"),
         ({"circuit": "swap"}, "'interference', 'compact_swap'"),
+        ({"register": "paper", "circuit": "interference"}, r"register='paper' has the circuit 'compact_swap': leave"),
         ({"shots": 0}, "'shots' parameter must be an int from 1 to 1,000,000"),
         ({"shots": 10**20}, "'shots'"),
         ({"shots": True}, "'shots'"),

@@ -94,8 +94,9 @@ class Device:
                 raise ParameterError(
                     f"The {name!r} parameter of Device must be an int >= {least}. Got {value!r} instead."
                 )
-        for name, limit in (limits or {}).items():
-            if name not in LIMITS or not 0.0 < limit <= 1.0:
+        given = limits if limits is None or isinstance(limits, Mapping) else {"limits": limits}
+        for name, limit in (given or {}).items():
+            if name not in LIMITS or not isinstance(limit, int | float) or not 0.0 < limit <= 1.0:
                 raise ParameterError(
                     f"The 'limits' parameter of Device must have numbers above 0, at most 1, for "
                     f"{', '.join(map(repr, LIMITS))}. Got {limit!r} for {name!r} instead."

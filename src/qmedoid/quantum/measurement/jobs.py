@@ -53,8 +53,8 @@ class MeasurementSettings:
 
     Parameters
     ----------
-    circuit : {"interference", "compact_swap"}
-        The circuit of a test.
+    circuit : {"interference", "compact_swap"} or None
+        The circuit of a test. None is interference, and for the paper's register the paper's.
     register : {"column", "group", "paper"}
         ``"column"`` is one test for every column, a single qubit, many side by side. ``"group"`` is one test for all
         columns of a group, in a register of several qubits, as many side by side as fit. ``"paper"`` is the compact
@@ -76,7 +76,7 @@ class MeasurementSettings:
         Of these draws and of the choice of known pairs.
     """
 
-    circuit: FormName = "interference"
+    circuit: FormName | None = None
     register: Register = "column"
     shots: int = 4096
     calibrate: bool = True
@@ -87,7 +87,9 @@ class MeasurementSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        form_named(self.circuit)
+        form = self.form.name
+        if self.circuit not in (None, form):
+            raise ParameterError(f"register='paper' has the circuit {form!r}: leave circuit={self.circuit!r} out.")
         allowed = {"register": REGISTERS, "refine": get_args(Refine), "calibrate": (True, False)}
         for name, values in allowed.items():
             if getattr(self, name) not in values:
@@ -104,7 +106,7 @@ class MeasurementSettings:
     @property
     def form(self) -> CircuitForm:
         """The circuit; the paper's register has the paper's."""
-        return form_named("compact_swap" if self.register == "paper" else self.circuit)
+        return form_named("compact_swap" if self.register == "paper" else self.circuit or "interference")
 
 
 Known = tuple[Array, Array]

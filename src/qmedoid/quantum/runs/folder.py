@@ -57,7 +57,7 @@ def asked_for(
     `backend` is the name of the device. Facts are hashes of the model, of the records, of what it decides about them in
     closed form, and of a simulated device's noise, where they are known.
     """
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(settings)))
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(settings) | {"circuit": settings.form.name}))
     return {"format": FORMAT, **facts, "rows": n_records, "backend": backend, "n_qubits": n_qubits, **plain}
 
 
