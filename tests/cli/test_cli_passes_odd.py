@@ -166,6 +166,8 @@ def test_words_that_are_classes_or_levels_are_so_in_every_pass(cli, tmp_path):
     assert not any("did not" in note for note in printed["notes"])
     encoding = model.model.encodings[model.model.contract.names.index("town")]
     assert encoding.levels == ("Bonn", "Köln", "None")
+    missing = model.model.training.missing[model.model.contract.names.index("town")]
+    assert missing / model.model.training.n_rows == pytest.approx(0.05, abs=0.02)
     evaluated = cli.ok("evaluate", tmp_path / "m", tmp_path / "t" / "one.csv", "--all-rows", "--json").json
     assert evaluated["rows"] == N_ROWS - n_left
     assert evaluated["left_out"]["missing"] == n_left

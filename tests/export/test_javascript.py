@@ -264,6 +264,7 @@ def test_javascript_finds_levels_that_look_the_same_as_tables_do(tmp_path):
     odd += [
         level[:place] + one + level[place:] for level in levels for one in letters[:34] for place in range(len(level))
     ]
+    odd += ["\uff32\uff4f\uff4d\uff41", "Cafe\u0301", "\uff12.5", "m\u00b2", "\u2026"]
     table = pa.table({"town": odd, "x": np.zeros(len(odd))})
     found = run_in_node(as_javascript(made.model), table.to_pylist(), tmp_path)
     np.testing.assert_allclose(found["scores"], made.decide(table, on_mismatch="warn").scores, atol=1e-10)

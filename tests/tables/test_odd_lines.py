@@ -118,6 +118,7 @@ def test_they_are_left_out_at_scoring_and_evaluation_with_the_same_note(tmp_path
         ["town,age,sick", *["Rome,30,1", "Oslo,31,0"] * 20, "Sum,x,1"],
         ["a,b,sick", *["m,x,1", "kg,y,0"] * 20],  # no column of numbers
         ["a,b,sick", "kg,n,1", *["m,x,1", "kg,y,0"] * 20],  # the unit is a level
+        ["a,b,sick", "kg,cm,yes", *["3,4,yes", "5,6,no"] * 20],  # the row has a class
         ["a,b,sick", "n/a,?,1", *["3,4,1", "5,6,0"] * 20],
         ["a,b,sick", *["-,-,1", "--x,5,0"] * 20],
         ["#id,b,sick", *["#1,4,1", "#2,5,0"] * 20],
@@ -139,6 +140,8 @@ def test_a_line_of_another_length_is_refused_as_ever(tmp_path, last):
     lines = [HEADER, *ROWS[:9], "Source: x", "", "# note", *ROWS[9:], "Total,,,60", last]
     with pytest.raises(DataError, match=r"line 126 has \d cells?, the header has 4"):
         read(lines_to(tmp_path / "t.csv", lines))
+    with pytest.raises(DataError, match=r"line 123 has \d cells?, the header has 4"):
+        read(lines_to(tmp_path / "t.csv", [HEADER, *ROWS[:9], HEADER, *ROWS[9:], last]))
 
 
 def test_lines_within_quotes_are_cells(tmp_path):

@@ -159,7 +159,11 @@ class TableOptions:
     ignore: Annotated[Names, option(LEARNED, "COLUMN", "Column to leave out (repeatable).")] = None
     missing: Annotated[
         Names,
-        option(LEARNED, "COLUMN=VALUE", "Value of a column to read as missing, such as Cholesterol=0 (repeatable)."),
+        option(
+            LEARNED,
+            "COLUMN=VALUE",
+            "Value of a column to read as missing, such as Cholesterol=0; without one, NA is a name (repeatable).",
+        ),
     ] = None
     roles: Annotated[
         Path | None, option(LEARNED, "FILE", 'TOML file of such roles, with lines like zip = "category".')

@@ -98,7 +98,8 @@ class MedoidClassifier(ProbabilisticClassifier):
         The order of dates that do not show it, such as ``01/02/2024``; None as with `decimal`.
     missing : mapping of str to sequence or None, default=None
         Values that stand for a missing cell, by column, such as ``{"Cholesterol": [0]}``: numbers, dates or texts. They
-        are kept in the contract, and later rows are read in the same way. `check_table` finds such values.
+        are kept in the contract, and later rows are read in the same way. `check_table` finds such values. With no
+        value, words such as ``"NA"`` are levels of the column in files as well.
     max_one_hot : int, default=10
         Maximum number of levels of a category that has a number for each; larger ones are encoded by the share of each
         class, and the frequency (to the nearest power of two), of a level.

@@ -150,8 +150,8 @@ def _behind_comments(sample: bytes, start: int, newline: bytes) -> int:
     last = max(sample.rfind(newline + b"#", start, found.end()) + 1, start)
     for line in (start, last) if found.end() == len(sample) else (last,):
         text = decoded(sample[line : line + _FIRST])[0]
-        header, *record = _records(text, _find_delimiter(text), 2)
-        if len(header) == len(*record or [()]) > 1 and any(re.search(r"\d", cell) for cell in record[0]):
+        header, record = [*_records(text, _find_delimiter(text), 2), [], []][:2]
+        if len(header) == len(record) > 1 and any(re.search(r"\d", cell) for cell in record):
             return line
     return found.end()
 

@@ -91,7 +91,7 @@ def infer_columns(
     numbers of the rows in their source.
     """
     if missing:
-        how = {"skip": skip, "roles": roles, "decimal": decimal, "date_order": date_order}
+        how: dict[str, Any] = {"skip": skip, "roles": roles, "decimal": decimal, "date_order": date_order}
         how |= {"n_rows": n_rows, "rows": rows}
         return _with_missing_values(table, missing, how)
     columns, left_out, notes = [], {}, {}
@@ -400,7 +400,7 @@ def _are_days(values: Array) -> bool:
             return False
     different, counts = np.unique(values, return_counts=True)
     is_day = ~np.isnat(cells.read(pa.array(different), "date", "yyyymmdd").values)
-    return is_day.sum() >= _DIFFERENT_DAYS and counts[is_day].sum() >= _MOSTLY_DAYS * len(values)
+    return bool(is_day.sum() >= _DIFFERENT_DAYS and counts[is_day].sum() >= _MOSTLY_DAYS * len(values))
 
 
 def _category_column(

@@ -38,8 +38,8 @@ _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
 _MARK = b"\xef\xbb\xbf"
 """What a text in UTF-8 may begin with."""
-_FREQUENT = 500
-"""Bytes for each letter from which on it is found faster than a line."""
+_SEEN, _MOST_HITS = 1 << 15, 1000
+"""Bytes that show which letter of the header is rarest, and how often it is looked at where it occurs."""
 _MOST_LAST = 100
 """Lines at the end of a text that are looked at for the foot of a report."""
 NOTHING: Mapping[str, Collection[str]] = {}
@@ -142,9 +142,9 @@ class TextFile:
             self._sample += self._more(len(self._sample))
         self._dialect: Dialect = detect_dialect(self._sample, self._is_whole, self.name, *self._asked)
         self._has_stray_quotes = self._dialect.stray_quotes
-        self.names = self._dialect.names
-        header, seen = self._dialect.header, self._sample[self._dialect.header_end :]
-        self._rarest = bytes([min(header, key=seen.count)]) if header else b""
+        self.names: tuple[str, ...] = self._dialect.names
+        header, seen = self._dialect.header, self._sample[self._dialect.header_end :][:_SEEN]
+        self._rarest = bytes([min(sorted({*header}), key=seen.count)]) if header else b""
         self.notes += self._dialect.notes
         self.left_out = self._dialect.left_out
         self._first: _Block = self._first_records()
@@ -246,18 +246,17 @@ class TextFile:
         """Where lines of a block are the header once more, as of files that were put together."""
         header, newline, found = self._dialect.header, self._dialect.newline, list[tuple[int, int, str]]()
         # One letter is searched for much faster than a line, unless it is frequent.
-        if not header or not (count := text.count(self._rarest, 0, size)):
-            return found
-        sought = header if count * _FREQUENT > size else self._rarest
-        place = text.find(sought, 0, size)
+        sought, hits = self._rarest, 0
+        place = text.find(sought, 0, size) if header else -1
         while place >= 0:
-            begin = place - header.index(sought)
+            begin, hits = place - header.index(sought), hits + 1
             end = max(begin, 0) + len(header)
             if begin >= 0 and text.startswith(header, begin, size) and text[end : end + 1] in (b"", b"\r", b"\n"):
-                begin -= len(_MARK) if text.endswith(_MARK, 0, begin) else 0
+                first = begin - len(_MARK) * text.endswith(_MARK, 0, begin)
                 end = text.find(newline, end, size) + 1 or size
-                found += [(begin, end, "the header again")] if begin == 0 or text[begin - 1 : begin] == newline else []
-            place = text.find(sought, place + 1, size)
+                found += [(first, end, "the header again")] if first == 0 or text[first - 1 : first] == newline else []
+            sought = header if hits == _MOST_HITS else sought
+            place = text.find(sought, begin + 1 + header.index(sought), size)
         return found
 
     def _without(self, block: _Block, spans: Sequence[tuple[int, int, str]], lines: int) -> bytes:
