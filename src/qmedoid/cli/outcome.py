@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from qmedoid.arrays import Codes
-from qmedoid.cli.documents import FitDict, TimeLimitDict
+from qmedoid.cli.documents import FitDict, HeldTogetherDict, TimeLimitDict
 from qmedoid.cli.output import grid, note, print_json, show
 from qmedoid.cli.report import report_fit
 from qmedoid.exceptions import some_of
@@ -77,6 +77,7 @@ def tell_fit(
     crossed: "Comparison | None" = None,
     confusion: list[list[int]] | None = None,
     passes: "InPasses | None" = None,
+    together: HeldTogetherDict | None = None,
 ) -> None:
     """Write the page that was asked for, and print what came of a fit.
 
@@ -123,6 +124,8 @@ def tell_fit(
         }
         if "held_out" in model.metrics:
             document["held_out"] = model.metrics["held_out"]
+        if together is not None:
+            document["held_together"] = together
         print_json(document)
         return
     for one in notes:

@@ -220,6 +220,8 @@ def read_rows(
     if given.weights is not None and not given.weights.all():
         given = given.take(np.flatnonzero(given.weights))
     notes = list[str]()
+    for one in [] if isinstance(X, Dataset) else given.repeats:
+        _note(notes, f"{one.message(python=True)}.")
     labels, target = _chosen_classes(owner, given.target, notes)
     weighted = weighted_rows(given.weights, owner.class_weight, target.codes, target.classes)
     asked_rule(owner.operating_point, target.classes.tolist())
@@ -315,7 +317,9 @@ def _fit_columns(
     order = row_order(places[rows], codes[rows], part_of(together, rows), weighted.factors, is_level=is_level)
     rows = rows[order]
     together, codes = part_of(together, rows), codes[rows]
-    if data.groups is None:
+    if data.groups is None and data.near is not None:
+        together = part_of(data.near, rows)
+    elif data.groups is None:
         together = row_groups(places[rows], codes)
         equal = None if together is None or weighted.has_copies else equal_rows_note(together)
         notes += [] if equal is None else [equal]

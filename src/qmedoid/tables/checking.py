@@ -25,6 +25,7 @@ from qmedoid.tables.documents import (
     CheckFindingDict,
 )
 from qmedoid.tables.kinds import CONSTANT, EMPTY, IDENTIFIERS, Inferred, infer_columns
+from qmedoid.tables.repeats import find_repeats
 from qmedoid.tables.roles import Role, Sentinels, check_missing, quoted
 from qmedoid.tables.targets import class_labels, target_notes
 
@@ -37,6 +38,7 @@ _MOSTLY_MISSING = 0.5  # share of missing cells from which on it is worth a word
 _GIVES_AWAY = 0.99  # ROC-AUC of one column, or its mean recall of more than two classes, too good to be true
 _FOLDS = 5
 _BINS, _FEWEST_BINS, _ROWS_PER_BIN = 256, 8, 10
+_MOST_CELLS = 100_000_000  # in which people who come back are looked for; of more a sample of the rows is taken
 _CHANCE = 1e-4  # probability below which it is no chance that all missing cells are of one class
 
 
@@ -140,6 +142,8 @@ def check_rows(
         duplicates = check.duplicates(hashes)
     else:
         check.add("nothing_left", "no column is left to learn from", is_problem=True)
+    if check.codes is not None and drafts:
+        check.repeats(table, inferred)
     check.findings.sort(key=lambda one: one["severity"] != "problem")
     return {
         "rows": n_rows,
@@ -218,6 +222,22 @@ class _Check:
         if contrary:
             self.add("contrary_rows", f"{contrary:,} rows are equal to a row of another class {such}")
         return {"rows": repeated, "contrary_rows": contrary}
+
+    def repeats(self, table: pa.Table, inferred: Inferred) -> None:
+        """Rows that belong together and share their class; a column of them gives nothing else away."""
+        assert self.codes is not None, "there are classes"
+        rows, most = np.arange(table.num_rows), _MOST_CELLS // len(inferred.columns)
+        if len(rows) > most:
+            rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
+            table = table.take(pa.array(rows))
+        places, codes = cells.cell_ranks(table, inferred.columns)[0], self.codes[rows].astype(np.intp)
+        found = find_repeats(table, inferred.columns, places, codes, self.target)
+        names = {one.column for one in found}
+        self.findings = [one for one in self.findings if one["code"] != "gives_away" or not names & {*one["columns"]}]
+        for one in found:
+            named = [] if one.column is None else [one.column]
+            python = f" (in Python groups=X[{one.column!r}])" if named else ""
+            self.add(one.kind, one.message() + python, *named, is_problem=one.kind != "near_rows")
 
     def reading(self, shown: CheckedColumnDict, sentinels: Sentinels | None) -> None:
         """How a column is read, and why one is left out."""
