@@ -28,7 +28,6 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 import qmedoid
-from _timing import RESULTS, write_table
 
 MOST_ROWS, SEEDS = 20_000, range(100, 110)
 FOUND = ("shared_class", "near_rows", "runs")
@@ -311,6 +310,8 @@ def row(kind: str, name: str, tables: list[tuple[Any, str, str]]) -> dict[str, o
 
 
 def main(packages: Path) -> None:
+    from _timing import RESULTS, write_table
+
     rows = []
     for kind, made in (("with", WITH), ("without", WITHOUT)):
         for make in made:

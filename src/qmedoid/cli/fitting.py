@@ -298,7 +298,7 @@ def _held_together_text(message: str, told: HeldTogetherDict) -> str:
         )
         said.append(f"Where they are held out together, {some}; where they are not, {others}")
     if told["used"]:
-        said.append(f"They are held out together{', as' * bool(option)}{option}; --group-column {ALONE} does not")
+        said.append(f"They are held out together{', as' * bool(option)}{option}; --group-column {ALONE} undoes that")
     elif told["beyond_errors"] is False:
         said.append(
             f"That is within the errors: they are not held out together{', as they are' * bool(option)}{option}"
