@@ -67,6 +67,17 @@ def test_rows_that_differ_in_one_cell_are_found(seed):
     assert same(near_groups(list(X.T), y), person)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_change_one_cell_after_the_other_are_one_group(seed):
+    """The first and the last differ in five cells of eight, and are linked by those between them."""
+    rng, person, y, X = people(seed, rows=6, columns=8)
+    for first in range(0, len(y), 6):
+        for step, column in enumerate(rng.permutation(8)[:5], 1):
+            X[first + step : first + 6, column] += 1.0
+    rows = rng.permutation(len(y))
+    assert same(near_groups(list(X[rows].T), y[rows]), person[rows])
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_rows_that_differ_by_a_millionth_are_found(scale):
     rng, person, y, X = people(3)
@@ -104,7 +115,7 @@ def test_a_coarse_grid_has_no_copies(n, levels):
 
 
 def test_a_coarse_grid_of_columns_that_depend_on_each_other_has_no_copies():
-    """Independent columns would make few rows that differ in one cell: what tells is that others differ in two."""
+    """Many rows differ in one cell, and more in two."""
     rng = np.random.default_rng(1)
     hidden = rng.normal(size=(2000, 3))
     cells = np.round(2.0 * hidden @ rng.normal(size=(3, 9)) + 0.35 * rng.normal(size=(2000, 9))).astype(int)

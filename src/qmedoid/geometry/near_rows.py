@@ -31,10 +31,9 @@ _FIRST_FLOATS = 6
 # Steps of a grid in spreads of a column, and in its typical number; grids; a wider one finds no more than this of a
 # fine one where rows are copies.
 _STEP, _RELATIVE, _N_GRIDS, _WIDER, _GROWTH = 1e-4, 1e-5, 4, 8.0, 1.5
-# Columns are dealt to blocks: rows that differ in one cell agree in all blocks but one. Of the rows that agree in two
-# thirds of the columns this share differs in one cell where they are copies, and independent columns make at most this
-# share of the pairs.
-_N_BLOCKS, _N_PARTS, _LEAST_OF_PARTS, _MOST_BY_CHANCE = 3, 6, 0.6, 0.1
+# Columns are dealt to blocks: rows that differ in one cell agree in all blocks but one. Of the rows that agree in all
+# parts but two this share differs in one cell where they are copies: where chance makes them, most differ in more.
+_N_BLOCKS, _N_PARTS, _LEAST_OF_PARTS = 3, 6, 0.6
 # Rows of a group from which on it counts no more.
 _MOST_WEIGHT = 10
 
@@ -101,8 +100,7 @@ def near_groups(columns: Sequence[npt.NDArray[Any]], codes: Codes) -> Codes | No
 
     Nearly equal are rows that differ in one cell, or in floats by far less than 1e-4 of the spread of their columns.
     Columns (n,) are floats, NaN where they are missing, or ranks of cells, which are equal or not. Rows are no copies
-    where about as many agree in a part of the columns alone, where independent columns would make them, or where a
-    wider grid finds many more.
+    where many more agree in two thirds of the columns alone, or on a wider grid.
     """
     n, some = len(codes), columns[:: -(-len(columns) // _MOST_COLUMNS) or 1]
     if n < _FEWEST_ROWS or len(columns) < _FEWEST_COLUMNS:
@@ -114,7 +112,7 @@ def near_groups(columns: Sequence[npt.NDArray[Any]], codes: Codes) -> Codes | No
     if len(rows) < max(_FEWEST_ROWS, _LEAST_DIFFERENT * n):
         return None
     different = [column[rows] for column in some]
-    links = [*_links_by_one_cell(different, hashes[rows], codes[rows]), *_links_by_grids(different, hashes[rows])]
+    links = [*_links_by_one_cell(different, hashes[rows]), *_links_by_grids(different, hashes[rows])]
     links += [(np.arange(len(rows)), hashes[rows])] if is_part else []
     if not links:
         return None
@@ -127,10 +125,10 @@ def near_groups(columns: Sequence[npt.NDArray[Any]], codes: Codes) -> Codes | No
     return numbered(groups[equal]) if found.excess >= _LEAST_EXCESS else None
 
 
-def _links_by_one_cell(columns: Sequence[npt.NDArray[Any]], hashes: Bits, codes: Codes) -> list[Link]:
+def _links_by_one_cell(columns: Sequence[npt.NDArray[Any]], hashes: Bits) -> list[Link]:
     """Rows with keys, equal where rows differ in one cell; none where these are no copies."""
     order = sorted(range(len(columns)), key=lambda place: -_n_different(columns[place]))
-    links, near, n_pairs = list[Link](), np.zeros(len(hashes), dtype=np.bool_), 0.0
+    links, near = list[Link](), np.zeros(len(hashes), dtype=np.bool_)
     for start in range(_N_BLOCKS):
         block = order[start::_N_BLOCKS]
         rows = np.flatnonzero(_repeats(hashes - row_hashes(columns, block)))
@@ -139,31 +137,13 @@ def _links_by_one_cell(columns: Sequence[npt.NDArray[Any]], hashes: Bits, codes:
             shared = _repeats(keys)
             links.append((rows[shared], keys[shared]))
             near[rows[shared]] = True
-            n_pairs += _n_pairs(mixed(keys[shared] + codes[rows[shared]].astype(np.uint64)))
     if near.mean() < _LEAST_SHARE:
         return []
     parts = [row_hashes(columns, order[start::_N_PARTS]) for start in range(_N_PARTS)]
     agree = np.zeros(len(hashes), dtype=np.bool_)
     for some, other in combinations(parts, 2):
         agree |= _repeats(hashes - some - other)
-    if near.sum() < _LEAST_OF_PARTS * agree.sum():
-        return []
-    return links if _pairs_by_chance(columns, codes) <= _MOST_BY_CHANCE * n_pairs else []
-
-
-def _pairs_by_chance(columns: Sequence[npt.NDArray[Any]], codes: Codes) -> float:
-    """Pairs of rows of one class that differ in one cell at most, if columns were independent within a class."""
-    expected = 0.0
-    for code in range(int(codes.max()) + 1):
-        rows = np.flatnonzero(codes == code)
-        if len(rows) < 2:
-            continue
-        pairs = len(rows) * (len(rows) - 1) / 2.0
-        same = np.array([_n_pairs(_token(column[rows], 0)) / pairs for column in columns])
-        # The product without each column in turn, also where one of them never agrees.
-        before, after = np.cumprod(np.append(1.0, same[:-1])), np.cumprod(np.append(1.0, same[:0:-1]))[::-1]
-        expected += pairs * float((before * after).sum())
-    return expected
+    return links if near.sum() >= _LEAST_OF_PARTS * agree.sum() else []
 
 
 def _links_by_grids(columns: Sequence[npt.NDArray[Any]], hashes: Bits) -> list[Link]:
@@ -249,9 +229,3 @@ def _repeats(keys: Bits) -> Flags:
     found = np.zeros(len(keys), dtype=np.bool_)
     found[order] = np.append(same, False) | np.append(False, same)
     return found
-
-
-def _n_pairs(keys: Bits) -> float:
-    """Pairs of equal keys."""
-    counts = np.unique(keys, return_counts=True)[1].astype(np.float64)
-    return float((counts * (counts - 1) / 2.0).sum())

@@ -248,7 +248,7 @@ def _scaled(column: npt.NDArray[Any]) -> Array:
 def _steps(column: npt.NDArray[Any], some: Codes, others: Codes, is_level: bool) -> Array:
     """Distances of the cells of some rows from those of others."""
     different = column[some] != column[others] if is_level else np.abs(column[some] - column[others])
-    return different.astype(np.float64)
+    return np.asarray(different, dtype=np.float64)
 
 
 def _sort_keys(steps: Sequence[npt.NDArray[Any]]) -> list[int]:
