@@ -95,15 +95,15 @@ def test_a_column_that_is_called_none_groups_the_rows(cli, tmp_path):
 
 
 def test_a_column_that_is_learned_from_is_warned_of_and_kept(cli, tmp_path):
-    file = people(tmp_path / "t.csv")
+    file = people(tmp_path / "t.csv", name="who: the customer")
     report = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--json").json
     found = report["held_together"]
     assert not found["used"]
-    assert "customer" in qmedoid.load(tmp_path / "m").model.contract.names
+    assert "who: the customer" in qmedoid.load(tmp_path / "m").model.contract.names
     assert found["one_by_one"]["accuracy"] == pytest.approx(accuracy(report)[0])
     assert found["together"]["accuracy"] < 0.7
     (said,) = [note for note in report["notes"] if "share their class" in note]
-    assert "The figures of this fit are those of rows that are known: hold them out together" in said
+    assert said.endswith("rows that are known: hold them out together with --group-column 'who: the customer'.")
 
 
 def test_where_it_changes_nothing_rows_are_held_out_one_by_one(cli, tmp_path):
@@ -140,6 +140,15 @@ def test_runs_of_a_file_are_named_and_left_as_they_are(cli, tmp_path):
     assert any("--time-column" in note for note in report["notes"])
 
 
+def test_a_column_that_is_the_only_one_is_named(cli, tmp_path):
+    """Without it there is nothing to learn from, and no figure of rows that are held out together."""
+    file = people(tmp_path / "t.csv")
+    asked = (*QUICK, *(f"--ignore=x{place}" for place in range(6)), "-o", tmp_path / "m", "--json")
+    report = cli.ok("fit", file, *asked).json
+    assert any("rows of one 'customer' share their class" in note for note in report["notes"])
+    assert accuracy(report)[0] < 0.7  # rows of one customer are equal then
+
+
 @pytest.mark.parametrize("test", ["0", "file"])
 def test_groups_are_used_where_no_share_is_held_out(cli, tmp_path, test):
     file, new = people(tmp_path / "t.csv"), people(tmp_path / "new.csv", first=5000)
@@ -169,3 +178,10 @@ def test_a_time_limit_leaves_the_second_fit_out(cli, tmp_path):
     assert report["held_together"]["used"]
     assert report["held_together"]["one_by_one"] is None
     assert accuracy(report)[0] < 0.7
+
+
+def test_stability_names_people_who_come_back(cli, tmp_path):
+    file = people(tmp_path / "t.csv", n=40)
+    asked = ("--target", "churn", "--method", "evidence", "--medoids", "4", "--neighbors", "0", "--bootstraps", "2")
+    assert "--group-column customer" in cli.ok("stability", file, *asked).err
+    assert "--group-column" not in cli.ok("stability", file, *asked, "--group-column", "customer").err

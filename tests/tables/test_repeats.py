@@ -60,6 +60,24 @@ def test_a_column_of_people_is_found_in_every_role_and_is_no_leak_to_ignore(role
     assert "ignore" not in about[0]["message"]
 
 
+def test_a_code_that_nothing_else_speaks_of_may_give_the_class_away():
+    """Forty refund codes, each of one class: a leak, or 40 shops. Both are said."""
+    rng = np.random.default_rng(0)
+    code = rng.integers(0, 40, 1000)
+    table = {"x": rng.normal(size=1000), "z": rng.normal(size=1000), "refund": [f"R{one}" for one in code]}
+    findings = qmedoid.check_table({**table, "y": code % 2}, "y")["findings"]
+    assert [one["code"] for one in findings] == ["shared_class", "gives_away"]
+    assert "or ignore it if it is not known before the class is" in findings[0]["message"]
+
+
+def test_a_column_that_is_the_class_in_other_words_is_no_person():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 26, 2000)
+    table = {"x": rng.normal(size=2000), "letter": [f"the letter {one}" for one in y], "y": y}
+    assert found(table) == []
+    assert "target_copy" in {one["code"] for one in qmedoid.check_table(table, "y")["findings"]}
+
+
 def test_a_missing_name_is_no_person():
     table, _ = WITH[0](np.random.default_rng(0))
     gone = np.random.default_rng(1).random(len(table["y"])) < 0.2

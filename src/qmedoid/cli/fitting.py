@@ -227,21 +227,23 @@ def held_together(
     is_near, is_learned = found.kind == "near_rows", name in {column.name for column in data.kinds.columns}
     may_use = is_near or not (is_learned or found.kind == "runs")
     share = _SHARE if isinstance(test, str) or not test else test
-    fits, alone = dict[bool, FittedParts](), replace(data.settings, alone=True)
-    for is_together in (may_use, not may_use):
-        expected = next((one.seconds for one in fits.values()), 0.0)
-        if fits and not limit.allows("the figures with and without groups", expected):
-            break
-        try:
+    fits = dict[bool, FittedParts]()
+    try:
+        together = data if is_near else data.grouped(found)
+        apart = replace(data, settings=replace(data.settings, alone=True)) if is_near else data
+        for is_together in (may_use, not may_use):
+            expected = next((one.seconds for one in fits.values()), 0.0)
+            if fits and not limit.allows("the figures with and without groups", expected):
+                break
             with warnings.catch_warnings():
                 if fits:
                     warnings.simplefilter("ignore", QMedoidWarning)
                 changed = replace(options, group_column=name) if is_together and name is not None else options
-                rows = (data if is_near else data.grouped(found)) if is_together else replace(data, settings=alone)
+                rows = together if is_together else apart
                 fits[is_together] = _fitted_parts(changed, rows, share, data.rows, found.groups)
-        except ValueError as error:
-            warn(f"{found.message()}. What that changes is not known: {error}")
-            return options, data, None, None
+    except ValueError as error:
+        warn(f"{found.message()}. What that changes is not known: {error}")
+        return options, data, None, None
     difference = None
     if len(fits) == 2:
         some, others = fits[True].losses, fits[False].losses
@@ -256,9 +258,9 @@ def held_together(
         "one_by_one": fits[False].figures if False in fits else None,
         "beyond_errors": difference,
     }
-    (note if used or difference is False else warn)(_held_together_text(found.message(), told))
+    (note if used or difference is False else warn)(_held_together_text(*found.words(), told))
     if used and name is not None:
-        options, data = replace(options, group_column=name), data.grouped(found)
+        options, data = replace(options, group_column=name), together
     return options, data, told, fits.get(used) if share == test else None
 
 
@@ -286,10 +288,9 @@ def _fitted_parts(options: "FitOptions", data: Dataset, test: float, numbers: Co
     return FittedParts(fitted, model, seconds, figures, difference)
 
 
-def _held_together_text(message: str, told: HeldTogetherDict) -> str:
+def _held_together_text(found: str, advice: str, told: HeldTogetherDict) -> str:
     """What was found, what it changes, and what is done."""
     together, alone, name = told["together"], told["one_by_one"], told["column"]
-    found, _, advice = message.partition(": ")
     said, option = [found], "" if name is None else f" with --group-column {quoted(name)}"
     if together is not None and alone is not None:
         some, others = (

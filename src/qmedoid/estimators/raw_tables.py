@@ -134,7 +134,11 @@ def dataset_of(estimator: Any, X: Any, y: Any, groups: Any = None, sample_weight
         missing=check_missing("The 'missing' parameter", estimator.missing, names=names, target=name),
     )
     target = Target(name, classes, codes)
-    return Dataset.of(table, target, settings, groups=together, weights=weights, rows=rows, n_source=n_rows)
+    data = Dataset.of(table, target, settings, groups=together, weights=weights, rows=rows, n_source=n_rows)
+    for one in data.repeats:
+        message = one.message(python=True)
+        warn(f"{message[0].upper()}{message[1:]}.")
+    return data
 
 
 def group_codes(groups: Any, n_rows: int) -> Codes | None:
@@ -220,8 +224,7 @@ def read_rows(
     if given.weights is not None and not given.weights.all():
         given = given.take(np.flatnonzero(given.weights))
     notes = list[str]()
-    for one in [] if isinstance(X, Dataset) else given.repeats:
-        _note(notes, f"{one.message(python=True)}.")
+    notes += [] if isinstance(X, Dataset) else [one.message(python=True) for one in given.repeats]
     labels, target = _chosen_classes(owner, given.target, notes)
     weighted = weighted_rows(given.weights, owner.class_weight, target.codes, target.classes)
     asked_rule(owner.operating_point, target.classes.tolist())

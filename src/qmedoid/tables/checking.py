@@ -235,9 +235,13 @@ class _Check:
         found = find_repeats(table, inferred.columns, places, codes, self.target)
         for one in found:
             named = [] if one.column is None else [one.column]
-            python = f" (in Python groups=X[{one.column!r}])" if named else ""
-            self.add(one.kind, one.message() + python, *named, is_problem=one.kind != "near_rows")
-        return found[0].groups.astype(np.int32) if found and found[0].kind != "runs" and not is_part else None
+            message = one.message()
+            if named:
+                option = f"--group-column {quoted(named[0])}"
+                message = message.replace(option, f"{option} (in Python groups=X[{named[0]!r}])")
+            self.add(one.kind, message, *named, is_problem=one.kind != "near_rows")
+        sure = [one.groups for one in found if one.kind != "runs" and one.is_sure and not is_part]
+        return sure[0].astype(np.int32) if sure else None
 
     def reading(self, shown: CheckedColumnDict, sentinels: Sentinels | None) -> None:
         """How a column is read, and why one is left out."""

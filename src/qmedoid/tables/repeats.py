@@ -20,9 +20,9 @@ from qmedoid.tables.arrow import number_blocks
 from qmedoid.tables.kinds import names_things
 from qmedoid.tables.roles import quoted
 
-# Values of a column that repeat, at least; fewer where its name is one of people or things; and those of one class
-# that is not the most frequent one.
-_FEWEST, _FEWEST_NAMED, _OTHERS = 20, 12, 4
+# Values of a column that repeat, at least; fewer where its name is one of people or things; some for each class; and
+# those that hold one class which is not the most frequent one.
+_FEWEST, _FEWEST_NAMED, _FEWEST_PER_CLASS, _OTHERS = 20, 12, 3, 4
 # Rows that repeat a value, at least, as a share.
 _LEAST_ROWS = 0.1
 # How much more often than by chance rows of one value share their class, by two signs: a name of people or things, and
@@ -47,24 +47,33 @@ class Repeat(NamedTuple):
     column: str | None = None
     n_values: int = 0
     n_pure: int = 0
+    is_sure: bool = True  # a column that nothing but the class speaks of may as well give the class away
 
-    def message(self, *, python: bool = False) -> str:
+    def words(self, *, python: bool = False) -> tuple[str, str]:
         """What was found, and what to do about it."""
         if self.kind == "near_rows":
-            return str(equal_rows_note(self.groups, is_near=True))
+            found, _, done = str(equal_rows_note(self.groups, is_near=True)).partition(": ")
+            return found, done
         if self.kind == "shared_class":
             name = str(self.column)
             how = f"groups=X[{name!r}]" if python else f"--group-column {quoted(name)}"
+            other = "" if self.is_sure else ", or ignore it if it is not known before the class is"
             return (
                 f"rows of one {name!r} share their class (all rows of {self.n_pure:,} of the {self.n_values:,} values "
-                f"that repeat): hold them out together with {how}"
+                "that repeat)",
+                f"hold them out together with {how}{other}",
             )
         how = "groups=, or pass later rows as X_val"
         how = how if python else "--group-column, or hold out the last rows with --time-column"
         return (
             "neighboring rows of the table resemble each other far more than other rows of their class, and share it, "
-            f"as runs of one machine or visits of one person do: say which rows belong together with {how}"
+            "as runs of one machine or visits of one person do",
+            f"say which rows belong together with {how}",
         )
+
+    def message(self, *, python: bool = False) -> str:
+        """Both in one sentence."""
+        return ": ".join(self.words(python=python))
 
 
 def plain_columns(table: pa.Table, columns: Sequence[Column], places: Codes) -> list[npt.NDArray[Any]]:
@@ -145,7 +154,8 @@ def _columns(
         known = rows[values[rows] >= 0]
         groups, classes = values[known], codes[known]
         agreed, sizes = class_agreement(groups, classes), np.bincount(groups, minlength=1)
-        enough = agreed.n_groups >= (_FEWEST_NAMED if named else _FEWEST) and agreed.n_others >= _OTHERS
+        fewest = max(_FEWEST_NAMED if named else _FEWEST, _FEWEST_PER_CLASS * (int(codes.max()) + 1))
+        enough = agreed.n_groups >= fewest and agreed.n_others >= _OTHERS
         if not enough or sizes[sizes > 1].sum() < _LEAST_ROWS * len(rows) or agreed.excess < _BARS[named, True]:
             continue
         pairs = zip(plain[::step], columns[::step], strict=True)
@@ -155,8 +165,9 @@ def _columns(
             is_smooth = alike < _RESEMBLES or _resemblance(groups // 2, classes, others) > _SMOOTH * alike
         if not is_smooth and agreed.excess >= _BARS[named, alike >= _RESEMBLES]:
             whole = np.where(values >= 0, values, values.max() + 1 + np.arange(len(values)))
+            is_sure = named or alike >= _RESEMBLES
             rank = (not named, -round(agreed.excess, 2), agreed.n_groups)
-            found.append((rank, Repeat("shared_class", numbered(whole), name, agreed.n_groups, agreed.n_pure)))
+            found.append((rank, Repeat("shared_class", numbered(whole), name, agreed.n_groups, agreed.n_pure, is_sure)))
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 
