@@ -68,6 +68,7 @@ def test_fit_says_what_it_found_and_what_it_changes(cli, tmp_path):
     (said,) = [note for note in outcome.json["notes"] if "share their class" in note]
     assert f"accuracy is {found['one_by_one']['accuracy']:.4f}" in said
     assert "as with --group-column customer; --group-column none undoes that" in said
+    assert any("those of cross-validation count each 'customer' once" in note for note in outcome.json["notes"])
     given = cli.ok("fit", file, *QUICK, "--group-column", "customer", "-o", tmp_path / "g", "--json").json
     assert "held_together" not in given
     assert given["held_out"] == outcome.json["held_out"]
@@ -80,7 +81,7 @@ def test_no_group_column_insists_on_plain_rows(cli, tmp_path, way_out):
     report = cli.ok("fit", file, *asked, "-o", tmp_path / "m").json
     assert "held_together" not in report
     assert accuracy(report)[0] > 0.9
-    assert not [note for note in report["notes"] if "share their class" in note]
+    assert not [note for note in report["notes"] if "share their class" in note or "count each" in note]
 
 
 def test_a_column_that_is_called_none_groups_the_rows(cli, tmp_path):

@@ -78,6 +78,20 @@ def test_a_column_that_is_the_class_in_other_words_is_no_person():
     assert "target_copy" in {one["code"] for one in qmedoid.check_table(table, "y")["findings"]}
 
 
+@pytest.mark.parametrize(("changed", "word"), [(0.0, "share"), (0.03, "mostly share")])
+def test_the_sentence_says_whether_all_rows_of_a_person_share_the_class(changed, word):
+    rng = np.random.default_rng(0)
+    table, _ = WITH[0](rng)
+    table["y"] = np.where(rng.random(len(table["y"])) < changed, 1 - table["y"], table["y"])
+    (one,) = dataset(table).repeats
+    names, y = np.asarray(table["customer"]), table["y"]
+    pure = sum(len(set(y[names == name].tolist())) == 1 for name in set(names.tolist()))
+    found, advice = one.words()
+    assert found == (f"rows of one 'customer' {word} their class (all rows of {pure} of the 150 values that repeat)")
+    assert advice == "hold them out together with --group-column customer"
+    assert one.words(python=True)[1] == "hold them out together with groups=X['customer']"
+
+
 def test_a_missing_name_is_no_person():
     table, _ = WITH[0](np.random.default_rng(0))
     gone = np.random.default_rng(1).random(len(table["y"])) < 0.2

@@ -182,6 +182,12 @@ def _notes_of(model: Model, options: "FitOptions", *, in_passes: bool) -> list[s
         notes += report_notes(model, model.metrics["held_out"], seldom=in_passes)
         if options.weight_column is not None or options.class_weight is not None:
             notes.append("figures of held-out rows count each row once, without weights; expected ones are weighted")
+        if options.group_column in left_out and options.time_column is None:
+            name = repr(options.group_column)
+            notes.append(
+                f"intervals of the test rows count each row, and are too narrow where rows of one {name} are alike; "
+                f"those of cross-validation count each {name} once"
+            )
     if model.n_neighbors:
         notes.append(
             f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.method} "

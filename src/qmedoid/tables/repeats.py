@@ -31,6 +31,8 @@ _BARS = {(False, False): 0.9, (True, False): 0.85, (False, True): 0.75, (True, T
 _RESEMBLES = 0.15
 # Where numbers next to each other have in common at least this share of what equal ones have, they say something.
 _SMOOTH = 0.75
+# Values whose rows are all of one class, as a share, from which on rows of one value "share" their class.
+_NEARLY_ALL = 0.9
 # Columns that are compared between rows; of more every second, third, ... one.
 _MOST_COLUMNS = 200
 # Pairs of neighboring rows that are compared; what they share with each other, and their distance as a share of that
@@ -57,10 +59,11 @@ class Repeat(NamedTuple):
         if self.kind == "shared_class":
             name = str(self.column)
             how = f"groups=X[{name!r}]" if python else f"--group-column {quoted(name)}"
+            share = "share" if self.n_pure >= _NEARLY_ALL * self.n_values else "mostly share"
             other = "" if self.is_sure else ", or ignore it if it is not known before the class is"
             return (
-                f"rows of one {name!r} share their class (all rows of {self.n_pure:,} of the {self.n_values:,} values "
-                "that repeat)",
+                f"rows of one {name!r} {share} their class (all rows of {self.n_pure:,} of the {self.n_values:,} "
+                "values that repeat)",
                 f"hold them out together with {how}{other}",
             )
         how = "groups=, or pass later rows as X_val"
