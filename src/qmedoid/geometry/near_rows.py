@@ -158,8 +158,10 @@ def _links_by_grids(columns: Sequence[npt.NDArray[Any]], hashes: Bits) -> list[L
     step_of = lru_cache(maxsize=None)(lambda place: _step(columns[place]))
     links, counts = list[Link](), [0, 0]
     for grid in range(_N_GRIDS):
-        for wide, factor in enumerate((1.0, _WIDER)):
-            shared, keys = rows, exact[rows]
+        shared = rows
+        for factor in (_WIDER, 1.0):
+            # A wide grid without two rows in a cell has none in those of a fine one, but at edges.
+            shared, keys = (rows, exact[rows]) if len(shared) else (shared, exact[shared])
             # After a few columns hardly a row is left that has an equal one.
             for places in (floats[:_FIRST_FLOATS], floats[_FIRST_FLOATS:]):
                 for place in places if len(shared) else ():
@@ -170,9 +172,8 @@ def _links_by_grids(columns: Sequence[npt.NDArray[Any]], hashes: Bits) -> list[L
                     keys = keys + _token(cells, place)
                 left = _repeats(keys)
                 shared, keys = shared[left], keys[left]
-            counts[wide] += len(shared)
-            if not wide:
-                links.append((shared, keys))
+            counts[factor > 1.0] += len(shared)
+        links.append((shared, keys))
     return links if counts[0] and counts[1] <= _GROWTH * counts[0] else []
 
 

@@ -87,19 +87,20 @@ def plain_columns(table: pa.Table, columns: Sequence[Column], places: Codes) -> 
     for block, values in number_blocks(table, [columns[place].name for place in numbers]):
         of_block = np.array(numbers)[block]
         others -= {*of_block.tolist()}
-        for place in np.flatnonzero(_have_fractions(values)).tolist():
-            made[of_block[place]] = np.where(cells.is_usable(values[:, place]), values[:, place], np.nan)
+        known = np.where(cells.is_usable(values), values, np.nan)
+        for place in np.flatnonzero(_have_fractions(known)).tolist():
+            made[of_block[place]] = known[:, place]
     for place in others:
         values = cells.floats(cells.read(table.column(columns[place].name), columns[place]).values)
-        if _have_fractions(values[:, None])[0]:
-            made[place] = np.where(cells.is_usable(values), values, np.nan)
+        known = np.where(cells.is_usable(values), values, np.nan)
+        if _have_fractions(known[:, None])[0]:
+            made[place] = known
     return made
 
 
 def _have_fractions(values: Array) -> Flags:
-    """Which columns hold a number that is not whole."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(((values != np.trunc(values)) & cells.is_usable(values)).any(axis=0))
+    """Which columns hold a number that is not whole; NaN is none."""
+    return np.asarray((np.abs(values - np.trunc(values)) > 0).any(axis=0))
 
 
 def find_repeats(
