@@ -265,3 +265,17 @@ def test_dask_collections_give_the_same_model(n_partitions: int, one_file: InPas
     found = fitted("", runner=collection_runner(frame, "class"))
     assert found.report == one_file.report
     assert model_bytes(found.model) == model_bytes(one_file.model)
+
+
+def test_people_who_come_back_are_named_by_the_sample(tmp_path):
+    rng = np.random.default_rng(0)
+    machine = rng.integers(0, 300, N_ROWS)
+    mean, label = rng.normal(size=(300, 3)), rng.random(300) < 0.2
+    cells = {f"x{place}": mean[machine, place] + 0.3 * rng.normal(size=N_ROWS) for place in range(3)}
+    table = pa.table({**cells, "machine": machine, "class": np.where(label[machine], "fraud", "normal")})
+    where = in_files(table, tmp_path / "table", 3)
+    method = RareEventClassifier(comparisons=False, n_rare=40, n_common=80, n_hard=20)
+    named = [note for note in fitted(where, method).notes if "share their class" in note]
+    assert len(named) == 1
+    assert "--group-column machine" in named[0]
+    assert not [note for note in fitted(where, method, groups="machine").notes if "share their class" in note]

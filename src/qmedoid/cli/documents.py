@@ -54,6 +54,26 @@ class TimeLimitDict(TypedDict):
     exceeded: Annotated[bool, "Whether the limit was exceeded all the same."]
 
 
+class HeldTogetherFiguresDict(TypedDict):
+    """Figures of held-out rows."""
+
+    rows: Annotated[int, "Rows that were held out."]
+    accuracy: Annotated[float, "Share of the rows that are called their class."]
+    log_loss: Annotated[float, "Mean negative log-likelihood."]
+
+
+class HeldTogetherDict(TypedDict):
+    """Rows that seem to belong together, and what it changes to hold them out together."""
+
+    kind: Annotated[Literal["shared_class", "near_rows", "runs"], "What says so: a column, equality, or the order."]
+    column: Annotated[str | None, "The column that says so; null if none does."]
+    groups: Annotated[int, "Groups of rows."]
+    used: Annotated[bool, "Whether the fit holds them out together."]
+    together: Annotated[HeldTogetherFiguresDict | None, "Figures of rows held out together; null without time for it."]
+    one_by_one: Annotated[HeldTogetherFiguresDict | None, "Figures of rows held out one by one; null likewise."]
+    beyond_errors: Annotated[bool | None, "Whether the log-loss is higher together, beyond its errors; null likewise."]
+
+
 class FitDict(TypedDict):
     """A fitted and saved model, and its figures on held-out rows."""
 
@@ -64,6 +84,7 @@ class FitDict(TypedDict):
     comparison: Annotated[ComparisonDict | None, "Plain baselines on the same held-out rows; null without --compare."]
     cross_validation: Annotated[ComparisonDict | None, "Figures of the folds of --cv; null without it."]
     report: Annotated[PageDict | None, "The page of --report; null without it."]
+    held_together: NotRequired[Annotated[HeldTogetherDict, "Rows that seem to belong together; absent if none do."]]
     model: Annotated[str, "File of the model."]
     method: Annotated[str, "Method that decides."]
     refinement: Annotated[str, "Whether a circuit corrects it: none, or how."]

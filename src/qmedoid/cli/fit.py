@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from qmedoid._version import __version__
 from qmedoid.cli.fitting import (
+    FittedParts,
     cross_validate,
     dataset_settings,
     evaluated_fold,
     fit_dataset,
     held_out_report,
+    held_together,
     make_classifier,
     read_dataset,
 )
@@ -159,8 +161,11 @@ def run(options: FitOptions) -> None:
             if passes is not None:
                 _fit_in_passes(passes, classifier, options, output, limit, began)
                 return
-            parts = _split(options, read_dataset(options, source), test)
-        _fit_whole(classifier, options, output, limit, began, *parts)
+            data = read_dataset(options, source)
+            parts = _split(options, data, test)
+            options, chosen, together, known = held_together(options, data, test, limit)
+            parts = parts if chosen is data else _split(options, chosen, test)
+        _fit_whole(classifier, options, output, limit, began, *parts, known, {"together": together})
 
 
 def _split(options: FitOptions, data: Dataset, test: float | str) -> tuple[Dataset, Dataset | None, Folds | None]:
@@ -189,13 +194,18 @@ def _fit_whole(
     train: Dataset,
     held_out: Dataset | None,
     folds: Folds | None,
+    known: FittedParts | None,
+    more: dict[str, Any],
 ) -> None:
-    """Fit a table that fits in memory, and compare the model with others."""
-    fit_began = time.perf_counter()
-    fitted, model = fit_dataset(options, classifier, train)
-    fit_seconds = time.perf_counter() - fit_began
+    """Fit a table that fits in memory, unless that fit is known, and compare the model with others."""
+    if known is None:
+        fit_began = time.perf_counter()
+        fitted, model = fit_dataset(options, classifier, train)
+        fit_seconds = time.perf_counter() - fit_began
+    else:
+        fitted, model, fit_seconds = known.fitted, known.model, known.seconds
     # Seconds are printed and not kept: the same fit gives the same files, unless there was no time for a part.
-    more: dict[str, Any] = {"seconds": _seconds(began, limit)}
+    more["seconds"] = _seconds(began, limit)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
     if held_out is not None:
         is_other = held_out.whole is not train.whole

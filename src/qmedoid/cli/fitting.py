@@ -1,18 +1,24 @@
 """From options to a dataset, a classifier, a fitted model with its report, and folds of ``--cv``."""
 
+import math
 import sys
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from qmedoid.arrays import Codes
+from qmedoid.cli.documents import HeldTogetherDict, HeldTogetherFiguresDict
 from qmedoid.cli.options import TableOptions, cut_of, word_or_number
 from qmedoid.cli.output import note, progress_bar
-from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
+from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning, warn
+from qmedoid.geometry.row_groups import numbered
+from qmedoid.metrics.texts import figure_text
 from qmedoid.model.model import Decisions, Model
 from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds, check_roles, read_roles_file
 from qmedoid.tables.difference import Issues, compare_columns
@@ -21,13 +27,14 @@ from qmedoid.tables.encode import row_hashes
 from qmedoid.tables.evaluating import labeled_report
 from qmedoid.tables.kinds import with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import ROLES, Role, check_missing
+from qmedoid.tables.roles import ROLES, Role, check_missing, quoted
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import TableSource
 
 if TYPE_CHECKING:
     from qmedoid.cli.fit import FitOptions
     from qmedoid.estimators.comparison import ComparedFold, Comparison
+    from qmedoid.estimators.documents import LossDifferenceDict
     from qmedoid.estimators.recipes import TimeLimit
 
 # Options that change no model.
@@ -35,6 +42,12 @@ _OF_THE_CALL = ("output", "report", "json", "compare", "cv", "time_limit", "resu
 
 MOST_ROWS = 5_000_000
 """Rows that are read as a whole at most, where no number is asked for."""
+ALONE = "none"
+"""The group column that is none, unless the table has a column of this name."""
+# The share of the rows that shows what groups change, where no share is held out.
+_SHARE = 0.25
+# Standard errors beyond which a difference is no chance.
+_ERRORS = 1.96
 _COLUMNS = {"groups": "group_column", "weights": "weight_column", "times": "time_column"}
 
 
@@ -44,13 +57,18 @@ def dataset_settings(options: TableOptions, names: Sequence[str]) -> DatasetSett
     if options.roles is not None:
         roles.append((options.roles.name, read_roles_file(options.roles)))
     roles += [(f"--{role}", dict.fromkeys(getattr(options, role) or (), role)) for role in ROLES]
+    named = {use: getattr(options, option, None) for use, option in _COLUMNS.items()}
+    alone = named["groups"] == "" or (named["groups"] == ALONE and ALONE not in names)
+    if alone:
+        named["groups"] = None
     return DatasetSettings(
         target=options.target,
         roles=check_roles(*roles, target=options.target),
         date_order=options.date_order,
         missing=_missing_values(options, names),
         takes_numbers=getattr(options, "classes", False) or getattr(options, "positive", None) is not None,
-        **{use: getattr(options, option, None) for use, option in _COLUMNS.items()},
+        alone=alone,
+        **named,
     )
 
 
@@ -72,6 +90,8 @@ def _missing_values(options: TableOptions, names: Sequence[str]) -> dict[str, tu
 def read_dataset(options: TableOptions, source: TableSource, like: Dataset | None = None) -> Dataset:
     """The rows of an open table that have a class, with notes on how they were read."""
     settings = dataset_settings(options, source.names) if like is None else like.settings
+    if like is None and settings.groups == ALONE:
+        note(f"--group-column {ALONE} is a column of this table, and groups its rows: '' looks for no groups.")
     rng = np.random.default_rng(options.seed)
     data = Dataset.read(source, settings, options.max_rows or MOST_ROWS, rng, like)
     for one in data.notes:
@@ -183,6 +203,115 @@ def fit_dataset(options: "FitOptions", classifier: Any, data: Dataset) -> tuple[
     asked |= {"table": Path(options.table).name, "roles": roles}
     contract, parameters = replace(model.contract, columns=columns), {"command": asked, **model.parameters}
     return fitted, replace(model, contract=contract, parameters=parameters, training=training)
+
+
+class FittedParts(NamedTuple):
+    """A fit to the training rows of a split, and its losses on the held-out ones."""
+
+    fitted: Any
+    model: Model
+    seconds: float
+    figures: HeldTogetherFiguresDict
+    losses: "LossDifferenceDict"
+
+
+def held_together(
+    options: "FitOptions", data: Dataset, test: float | str, limit: "TimeLimit"
+) -> tuple["FitOptions", Dataset, HeldTogetherDict | None, FittedParts | None]:
+    """Fit with rows held out together that seem to belong together, and one by one, and choose.
+
+    Returns the options and rows to go on with, what was found, and the fit to the training rows of these if `test` is a
+    share of the rows. Where a column is learned from, and of runs, rows stay as they are; a warning says so.
+    """
+    if not data.repeats:
+        return options, data, None, None
+    found, name = data.repeats[0], data.repeats[0].column
+    if options.time_column is not None:  # who is held out by time may well be known
+        warn(f"{found.message()}.")
+        return options, data, None, None
+    is_near, is_learned = found.kind == "near_rows", name in {column.name for column in data.kinds.columns}
+    may_use = is_near or not (is_learned or found.kind == "runs")
+    share = _SHARE if isinstance(test, str) or not test else test
+    fits = dict[bool, FittedParts]()
+    try:
+        together = data if is_near else data.grouped(found)
+        apart = replace(data, settings=replace(data.settings, alone=True)) if is_near else data
+        for is_together in (may_use, not may_use):
+            expected = next((one.seconds for one in fits.values()), 0.0)
+            if fits and not limit.allows("the figures with and without groups", expected):
+                break
+            with warnings.catch_warnings():
+                if fits:
+                    warnings.simplefilter("ignore", QMedoidWarning)
+                changed = replace(options, group_column=name) if is_together and name is not None else options
+                rows = together if is_together else apart
+                fits[is_together] = _fitted_parts(changed, rows, share, data.rows, found.groups)
+    except ValueError as error:
+        warn(f"{found.message()}. What that changes is not known: {error}")
+        return options, data, None, None
+    difference = None
+    if len(fits) == 2:
+        some, others = fits[True].losses, fits[False].losses
+        difference = some["mean"] - others["mean"] > _ERRORS * math.hypot(some["error"], others["error"])
+    used = is_near or (may_use and difference is not False)
+    told: HeldTogetherDict = {
+        "kind": found.kind,
+        "column": name,
+        "groups": int(found.groups.max()) + 1,
+        "used": used,
+        "together": fits[True].figures if True in fits else None,
+        "one_by_one": fits[False].figures if False in fits else None,
+        "beyond_errors": difference,
+    }
+    (note if used or difference is False else warn)(_held_together_text(*found.words(), told))
+    if used and name is not None:
+        options, data = replace(options, group_column=name), together
+    return options, data, told, fits.get(used) if share == test else None
+
+
+def _fitted_parts(options: "FitOptions", data: Dataset, test: float, numbers: Codes, groups: Codes) -> FittedParts:
+    """A fit to training rows, and figures of the held-out ones; of the groups of all rows one is one draw."""
+    from qmedoid.estimators.comparison import paired_difference, row_losses
+
+    train, held_out = data.split(test, options.seed)
+    if held_out is None:
+        raise DataError("no row can be held out")
+    began = time.perf_counter()
+    fitted, model = fit_dataset(options, make_classifier(options), train)
+    seconds = time.perf_counter() - began
+    codes = held_out.target.codes_in(model.decision.classes)
+    rows = np.flatnonzero(codes >= 0)
+    decided, _ = decide_batch(model, held_out.table.take(pa.array(rows)), Issues())
+    losses = row_losses((model.decision.probabilities(decided.scores), 0.0), codes[rows])
+    together = groups[np.searchsorted(numbers, held_out.rows[rows])]
+    figures: HeldTogetherFiguresDict = {
+        "accuracy": float(np.mean(decided.codes == codes[rows])),
+        "log_loss": float(losses.mean()),
+        "rows": len(rows),
+    }
+    difference = paired_difference(losses, np.zeros(len(rows)), numbered(together))
+    return FittedParts(fitted, model, seconds, figures, difference)
+
+
+def _held_together_text(found: str, advice: str, told: HeldTogetherDict) -> str:
+    """What was found, what it changes, and what is done."""
+    together, alone, name = told["together"], told["one_by_one"], told["column"]
+    said, option = [found], "" if name is None else f" with --group-column {quoted(name)}"
+    if together is not None and alone is not None:
+        some, others = (
+            f"accuracy is {figure_text(one['accuracy'])} and log-loss {figure_text(one['log_loss'])}"
+            for one in (together, alone)
+        )
+        said.append(f"Where they are held out together, {some}; where they are not, {others}")
+    if told["used"]:
+        said.append(f"They are held out together{', as' * bool(option)}{option}; --group-column {ALONE} undoes that")
+    elif told["beyond_errors"] is False:
+        said.append(
+            f"That is within the errors: they are not held out together{', as they are' * bool(option)}{option}"
+        )
+    else:
+        said.append(f"The figures of this fit are those of rows that are known: {advice}")
+    return ". ".join(said) + "."
 
 
 def held_out_report(

@@ -198,7 +198,12 @@ class TrainingOptions(TableOptions):
         flag(READING, "Take each number of the target as a class of its own, however many there are.", "--classes"),
     ] = False
     group_column: Annotated[
-        Text, option(EVALUATION, "COLUMN", "Rows with the same value here, such as a customer, are held out together.")
+        Text,
+        option(
+            EVALUATION,
+            "COLUMN",
+            "Rows with the same value here, such as a customer, are held out together; none looks for no such rows.",
+        ),
     ] = None
     method: Annotated[
         str,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qmedoid.arrays import Codes
-from qmedoid.cli.documents import FitDict, TimeLimitDict
+from qmedoid.cli.documents import FitDict, HeldTogetherDict, TimeLimitDict
 from qmedoid.cli.output import grid, note, print_json, show
 from qmedoid.cli.report import report_fit
 from qmedoid.exceptions import some_of
@@ -68,6 +68,7 @@ def tell_fit(
     crossed: "Comparison | None" = None,
     confusion: list[list[int]] | None = None,
     passes: "InPasses | None" = None,
+    together: HeldTogetherDict | None = None,
 ) -> None:
     """Write the page that was asked for, and print what came of a fit.
 
@@ -114,6 +115,8 @@ def tell_fit(
         }
         if "held_out" in model.metrics:
             document["held_out"] = model.metrics["held_out"]
+        if together is not None:
+            document["held_together"] = together
         print_json(document)
         return
     for one in notes:
@@ -170,6 +173,12 @@ def _notes_of(model: Model, options: "FitOptions", *, in_passes: bool) -> list[s
         notes += report_notes(model, model.metrics["held_out"], seldom=in_passes)
         if options.weight_column is not None or options.class_weight is not None:
             notes.append("figures of held-out rows count each row once, without weights; expected ones are weighted")
+        if options.group_column in left_out and options.time_column is None:
+            name = repr(options.group_column)
+            notes.append(
+                f"intervals of the test rows count each row, and are too narrow where rows of one {name} are alike; "
+                f"those of cross-validation count each {name} once"
+            )
     if model.n_neighbors:
         notes.append(
             f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.method} "

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from qmedoid.cli.fitting import parse_method, read_dataset
 from qmedoid.cli.options import EVALUATION, MaxRows, TrainingOptions, command, option
-from qmedoid.cli.output import facts, print_json, progress_bar, show
+from qmedoid.cli.output import facts, note, print_json, progress_bar, show
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.source import open_table
 
@@ -37,6 +37,8 @@ def run(options: StabilityOptions) -> None:
     method = parse_method(options.method, options.medoids, options.neighbors)
     with open_table(options.table, delimiter=options.delimiter, decimal=options.decimal) as source:
         data = read_dataset(options, source)
+    for one in data.repeats:
+        note(f"{one.message()}.")
     classifier = MedoidClassifier(method=method, positive=options.positive, random_state=options.seed)
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)

@@ -12,6 +12,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators.inputs import WeightedRows
 from qmedoid.estimators.number_columns import number_columns
 from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.geometry.near_rows import rows_together
 from qmedoid.geometry.row_groups import (
     equal_rows_note,
     first_rows,
@@ -20,7 +21,6 @@ from qmedoid.geometry.row_groups import (
     group_folds,
     part_of,
     ranks,
-    row_groups,
     row_order,
 )
 from qmedoid.kernels.ties import with_equal_cells
@@ -232,8 +232,8 @@ def ordered_table(
     places = ranks((X if cells is None else cells)[rows])
     order = row_order(places, codes, given, factors)
     X, codes = np.ascontiguousarray(X[rows[order]]), codes[order]
-    together = part_of(given, order) if groups is not None else row_groups(X, codes)
-    note = None if groups is not None or together is None else equal_rows_note(together)
+    together, is_near = (part_of(given, order), False) if groups is not None else rows_together(X, codes)
+    note = None if groups is not None or together is None else equal_rows_note(together, is_near=is_near)
     if note is not None and not weighted.has_copies:
         warn(f"{note}.")
     return TrainingTable(

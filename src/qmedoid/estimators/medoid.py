@@ -249,8 +249,8 @@ class MedoidClassifier(ProbabilisticClassifier):
             Encodings and medoids come from X alone; a circuit, once chosen, is trained on both.
         groups : array-like of shape (n,), optional
             Rows of X with the same label belong together, such as those of one customer: they are held out together,
-            and count as one in the intervals of `expected_`. None takes rows as groups that are equal in all columns
-            of the contract.
+            and count as one in the intervals of `expected_`. None takes rows as groups that are equal, or nearly so
+            and of one class, in all columns of the contract; a warning names columns of such groups.
         sample_weight : array-like of shape (n,), optional
             How many rows each row stands for. Rows of weight 0 are left out. Whole numbers are copies, if they are at
             most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.

@@ -134,7 +134,11 @@ def dataset_of(estimator: Any, X: Any, y: Any, groups: Any = None, sample_weight
         missing=check_missing("The 'missing' parameter", estimator.missing, names=names, target=name),
     )
     target = Target(name, classes, codes)
-    return Dataset.of(table, target, settings, groups=together, weights=weights, rows=rows, n_source=n_rows)
+    data = Dataset.of(table, target, settings, groups=together, weights=weights, rows=rows, n_source=n_rows)
+    for one in data.repeats:
+        message = one.message(python=True)
+        warn(f"{message[0].upper()}{message[1:]}.")
+    return data
 
 
 def group_codes(groups: Any, n_rows: int) -> Codes | None:
@@ -220,6 +224,7 @@ def read_rows(
     if given.weights is not None and not given.weights.all():
         given = given.take(np.flatnonzero(given.weights))
     notes = list[str]()
+    notes += [] if isinstance(X, Dataset) else [one.message(python=True) for one in given.repeats]
     labels, target = _chosen_classes(owner, given.target, notes)
     weighted = weighted_rows(given.weights, owner.class_weight, target.codes, target.classes)
     asked_rule(owner.operating_point, target.classes.tolist())
@@ -315,7 +320,9 @@ def _fit_columns(
     order = row_order(places[rows], codes[rows], part_of(together, rows), weighted.factors, is_level=is_level)
     rows = rows[order]
     together, codes = part_of(together, rows), codes[rows]
-    if data.groups is None:
+    if data.groups is None and data.near is not None:
+        together = part_of(data.near, rows)
+    elif data.groups is None:
         together = row_groups(places[rows], codes)
         equal = None if together is None or weighted.has_copies else equal_rows_note(together)
         notes += [] if equal is None else [equal]

@@ -281,7 +281,8 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
         y : array-like of shape (n,)
             Class labels, numbers or strings.
         groups : array-like of shape (n,), optional
-            Rows with the same label belong together and are held out together. None takes equal rows as groups.
+            Rows with the same label belong together and are held out together. None takes equal rows as groups, and
+            nearly equal ones of one class.
         sample_weight : array-like of shape (n,), optional
             How many rows each row stands for. Rows of weight 0 are left out. Whole numbers are copies, if they are at
             most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.

@@ -23,7 +23,8 @@ from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.estimators.parameters import SEED, Constraint, check_parameters, whole
 from qmedoid.estimators.raw_tables import dataset_of, group_codes
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
-from qmedoid.geometry.row_groups import group_classes, row_groups
+from qmedoid.geometry.near_rows import rows_together
+from qmedoid.geometry.row_groups import group_classes
 from qmedoid.markup.page import render
 from qmedoid.metrics.classification import flip_rates, group_agreement, mean_and_error
 from qmedoid.tables.dataset import Dataset
@@ -238,10 +239,10 @@ class _Subject:
         return fitted
 
     def together(self) -> Codes | None:
-        """Groups of the rows: those that were given, or rows that are equal in all columns that are learned from."""
+        """Groups of the rows: those that were given, or rows that are equal, or nearly so, in what is learned from."""
         if self._groups is not None:
             return self._groups
-        return row_groups(self._table, self.strata) if self._data is None else self._data.together()
+        return rows_together(self._table, self.strata)[0] if self._data is None else self._data.together()
 
     def part(self, rows: Codes) -> Any:
         """Some rows of the table."""

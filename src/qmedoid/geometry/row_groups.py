@@ -166,11 +166,17 @@ def draw_rows(rows: Codes, most: int, rng: np.random.Generator) -> Codes:
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
-def equal_rows_note(groups: Codes) -> str | None:
-    """How many rows are equal to another, where that is worth a note."""
+def equal_rows_note(groups: Codes, *, is_near: bool = False) -> str | None:
+    """How many rows are equal to another, or nearly so, where that is worth a note."""
     n_copies = len(groups) - int(groups.max()) - 1
     if n_copies < max(1, _WORTH_A_NOTE * len(groups)):
         return None
+    if is_near:
+        return (
+            f"{n_copies:,} of {len(groups):,} rows are equal to another but for one cell, or for tiny differences of "
+            "numbers, and share its class: such rows are held out together, and count as one in the intervals of "
+            "expected figures"
+        )
     return (
         f"{n_copies:,} of {len(groups):,} rows are equal to an earlier row in all columns that are learned from: equal "
         "rows are left out together, and count as one in the intervals of expected figures"

@@ -201,6 +201,7 @@ class PassFit:
         held_out = in_types(found.rows[passes.HELD_OUT], self.runner.facts, settings).drop_columns([ROW])
         n_training = found.total("training")
         more += self._own_notes(len(sampled.rows), n_training, kinds)
+        more += [one.message() for one in replace(sampled, is_part=False).repeats if one.kind == "shared_class"]
         notes = [*notes, *more, *self._time_notes(test, np.append(draws, calibrating.draws))]
         return InPasses(
             calibrated, report, held_out, notes, self.counted.n_rows, n_training, len(sampled.rows), self.runner.times

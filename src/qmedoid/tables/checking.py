@@ -25,6 +25,7 @@ from qmedoid.tables.documents import (
     CheckFindingDict,
 )
 from qmedoid.tables.kinds import CONSTANT, EMPTY, IDENTIFIERS, Inferred, infer_columns
+from qmedoid.tables.repeats import find_repeats
 from qmedoid.tables.roles import Role, Sentinels, check_missing, quoted
 from qmedoid.tables.targets import class_labels, target_notes, unlabeled_note
 
@@ -37,6 +38,7 @@ _MOSTLY_MISSING = 0.5  # share of missing cells from which on it is worth a word
 _GIVES_AWAY = 0.99  # ROC-AUC of one column, or its mean recall of more than two classes, too good to be true
 _FOLDS = 5
 _BINS, _FEWEST_BINS, _ROWS_PER_BIN = 256, 8, 10
+_MOST_CELLS = 100_000_000  # in which people who come back are looked for; of more a sample of the rows is taken
 _CHANCE = 1e-4  # probability below which it is no chance that all missing cells are of one class
 
 
@@ -120,6 +122,7 @@ def check_rows(
         judged = np.sort(np.random.default_rng(0).choice(len(judged), SAMPLE_ROWS, replace=False))
     n_judged = [] if check.codes is None else np.bincount(check.codes[judged]).tolist()
     judge = len(n_judged) > 1 and min(n_judged) >= _FEW
+    groups = check.repeats(table, inferred)
     for name in (name for name in table.column_names if name != target):
         # Column by column, so that no more than one is held in addition to the table.
         column, draft = table[name], drafts.get(name)
@@ -135,7 +138,8 @@ def check_rows(
             continue
         hashes = mixed(hashes * _STEP + (codes.astype(np.int64) + 2).astype(np.uint64))
         if check.codes is not None and judge:
-            shown["alone"] = judged_alone(column.take(pa.array(judged)), draft, check.codes[judged])
+            together = None if groups is None else groups[judged]
+            shown["alone"] = judged_alone(column.take(pa.array(judged)), draft, check.codes[judged], together)
             check.leaks(shown, codes)
     duplicates: CheckDuplicatesDict = {"rows": 0, "contrary_rows": 0}
     if drafts:
@@ -219,6 +223,26 @@ class _Check:
         if contrary:
             self.add("contrary_rows", f"{contrary:,} rows are equal to a row of another class {such}")
         return {"rows": repeated, "contrary_rows": contrary}
+
+    def repeats(self, table: pa.Table, inferred: Inferred) -> Codes | None:
+        """Rows that belong together and share their class, and the groups that hold them, if there are some."""
+        if self.codes is None or not inferred.columns:
+            return None
+        rows, most = np.arange(table.num_rows), _MOST_CELLS // len(inferred.columns)
+        if is_part := len(rows) > most:
+            rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
+            table = table.take(pa.array(rows))
+        places, codes = cells.cell_ranks(table, inferred.columns)[0], self.codes[rows].astype(np.intp)
+        found = find_repeats(table, inferred.columns, places, codes, self.target)
+        for one in found:
+            named = [] if one.column is None else [one.column]
+            message = one.message()
+            if named:
+                option = f"--group-column {quoted(named[0])}"
+                message = message.replace(option, f"{option} (in Python groups=X[{named[0]!r}])")
+            self.add(one.kind, message, *named, is_problem=one.kind != "near_rows")
+        sure = [one.groups for one in found if one.kind != "runs" and one.is_sure and not is_part]
+        return sure[0].astype(np.int32) if sure else None
 
     def reading(self, shown: CheckedColumnDict, sentinels: Sentinels | None) -> None:
         """How a column is read, and why one is left out."""
@@ -349,8 +373,8 @@ def _described(
     }
 
 
-def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> float:
-    """How well one column alone separates the classes, out-of-fold, from 0 to 1.
+def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes, groups: Codes | None = None) -> float:
+    """How well one column alone separates the classes, out-of-fold, from 0 to 1; groups of rows are in one fold.
 
     Cells fall into bins (levels, or at most 256 quantiles of numbers and dates); a row is scored by the class
     frequencies of its bin among the rows of the other folds. For two classes it is the ROC-AUC of that score, or of the
@@ -364,7 +388,9 @@ def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> floa
         places = levels.indices.fill_null(len(levels.dictionary)).to_numpy(zero_copy_only=False)
     bins = places.astype(np.int64) if values is None else _quantile_bins(values)
     n_bins, n_classes = int(bins.max()) + 1, int(classes.max()) + 1
-    folds = np.random.default_rng(0).permutation(len(bins)) % _FOLDS
+    n_draws = len(bins) if groups is None else int(groups.max()) + 1
+    folds = np.random.default_rng(0).permutation(n_draws) % _FOLDS
+    folds = folds if groups is None else folds[groups]
     totals = np.bincount(classes, minlength=n_classes)
     scores = np.empty((len(bins), n_classes))
     for fold in range(_FOLDS):

@@ -20,6 +20,7 @@ from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import WORDS, kept_words, shortened
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
+from qmedoid.tables.repeats import Repeat, find_repeats
 from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.source import TableSource
 from qmedoid.tables.targets import Target, refuse_quantity, unlabeled_note
@@ -41,7 +42,8 @@ class DatasetSettings:
     """How a table becomes a dataset: its target, roles, values that are read as missing, and how texts are read.
 
     The columns `groups`, `weights` and `times` keep rows together, weigh and order them; none of them is learned from.
-    With `takes_numbers`, many numbers in the target are classes all the same.
+    With `takes_numbers`, many numbers in the target are classes all the same. Where rows are `alone`, nobody looks for
+    people who come back.
     """
 
     target: str | None = None
@@ -53,6 +55,7 @@ class DatasetSettings:
     weights: str | None = None
     times: str | None = None
     takes_numbers: bool = False
+    alone: bool = False
 
     @cached_property
     def all_roles(self) -> dict[str, Role]:
@@ -205,14 +208,38 @@ class Dataset:
         """Ranks of the cells of the columns of `kinds`, shape (n, c): equal for equal cells, dense in each column."""
         return cells.cell_ranks(self.table, self.kinds.columns)[0]
 
+    @cached_property
+    def repeats(self) -> list[Repeat]:
+        """What says that rows belong together, where no groups were given; of a part of the rows it is not known."""
+        if self.groups is not None or self.settings.alone or self.is_part:
+            return []
+        name = None if self.target.name is None else str(self.target.name)
+        return find_repeats(self.table, self.kinds.columns, self.cells, self.target.codes, name, self.rows)
+
+    @cached_property
+    def near(self) -> Codes | None:
+        """Groups of rows that are nearly equal and share a class, if there are some."""
+        return next((one.groups for one in self.repeats if one.kind == "near_rows"), None)
+
     def together(self) -> Codes | None:
-        """Groups of the rows: those that were given, or rows that are equal in all columns that are learned from.
+        """Groups of the rows: those that were given, or rows that are equal, or nearly so, in what is learned from.
 
         None where every row is a group.
         """
-        if self.groups is not None:
-            return part_of(self.groups, np.arange(len(self.rows)))
+        given = self.groups if self.groups is not None else self.near
+        if given is not None:
+            return part_of(given, np.arange(len(self.rows)))
         return row_groups(self.cells, self.target.codes)
+
+    def grouped(self, by: Repeat) -> "Dataset":
+        """The same rows, where those belong together that were found to; a column that says it is not learned from."""
+        name, settings, kinds = by.column, self.settings, self.kinds
+        if name is not None:
+            roles = {column: role for column, role in settings.roles.items() if column != name}
+            settings = replace(settings, roles=roles, groups=name)
+            columns = tuple(column for column in kinds.columns if column.name != name)
+            kinds = replace(kinds, columns=columns, left_out={**kinds.left_out, name: _USES["groups"][1]})
+        return replace(self, settings=settings, kinds=_check_any(kinds), groups=by.groups)
 
     def take(self, rows: Codes) -> "Dataset":
         """Some of the rows: of the same kinds, with their numbers in the source."""
@@ -226,6 +253,8 @@ class Dataset:
         )  # fmt: skip
         if "cells" in vars(self):
             vars(part)["cells"] = ranks(self.cells[rows])
+        if self.near is not None:
+            vars(part)["near"] = self.near[rows]
         return part
 
     def time_order(self) -> Codes | None:

@@ -457,6 +457,7 @@ _THINGS = (
     "trip|txn|unique|user|visit"
 )
 # Words that are written together in small letters, as in "userid"; "paid" and "grid" are none.
+_THING = re.compile(rf"(?:{_THINGS}|name|hash|email|phone|plate|machine|driver|student)s?")
 _GROWN_TOGETHER = re.compile(rf"({_THINGS})id")
 
 
@@ -471,6 +472,12 @@ def is_identifier_name(name: str) -> bool:
         return True
     before = words[-2] if len(words) > 1 else ""
     return words[-1] in ("index", "row") and before in _BEFORE_INDEX
+
+
+def names_things(name: str) -> bool:
+    """Whether a name is one of people or things that may come back: ``customer``, ``patient_id``, ``Driver name``."""
+    words = [word.lower() for word in _WORD.findall(_HUMP.sub(" ", name))]
+    return is_identifier_name(name) or any(_THING.fullmatch(word) for word in words[-1:])
 
 
 def id_reason(
