@@ -40,7 +40,13 @@ def labels(y: np.ndarray) -> np.ndarray:
 def leaks(columns: dict[str, object], y: np.ndarray) -> list[tuple[str, bool, tuple[str, ...]]]:
     table = as_table(columns)
     names, codes = np.unique(labels(y) if y.dtype == bool else y, return_inverse=True)
-    found = LeakSearch(table, infer_columns(table).columns, codes, names.tolist()).found()
+    rows = infer_columns(table).columns, codes, names.tolist()
+    found = LeakSearch(table, *rows).found()
+    # The search of a fit passes over most columns, and finds the same problems.
+    quick = LeakSearch(table, *rows, is_quick=True).found()
+    assert [(one.code, one.columns) for one in quick if one.is_problem] == [
+        (one.code, one.columns) for one in found if one.is_problem
+    ]
     return [(leak.code, leak.is_problem, leak.columns) for leak in found]
 
 
@@ -85,6 +91,12 @@ def test_cells_that_are_missing_where_the_class_is_give_it_away(share, is_missin
     assert leaks(columns, y) == [("missing_by_class", True, ("closed",))]
 
 
+def test_cells_that_are_missing_in_half_of_a_rare_class_are_found_by_a_fit():
+    rng, y, columns = drawn(0.1)
+    columns["stopped"] = np.where(y & (rng.random(N) < 0.6), np.nan, rng.normal(size=N))
+    assert leaks(columns, y) == [("missing_by_class", True, ("stopped",))]
+
+
 def test_cells_that_are_missing_in_a_few_rows_of_one_class_are_a_note():
     rng, y, columns = drawn(0.5)
     columns["lab"] = np.where(y & (rng.random(N) < 0.1), np.nan, rng.normal(size=N))
@@ -120,7 +132,7 @@ def test_two_columns_whose_missing_cells_are_the_class_together_are_a_pair(share
     """Both in one class, and in the other one of them or neither; or just one of them in one class."""
     rng, y, columns = drawn(share)
     place = rng.random(N)
-    gaps = {"left": y | (place > 0.46), "right": y | ~((place > 0.46) & (place < 0.92))}
+    gaps = {"left": y | (place > 0.48), "right": y | ~((place > 0.48) & (place < 0.96))}
     found = leaks(columns | {name: np.where(flags, np.nan, place) for name, flags in gaps.items()}, y)
     assert [one for one in found if one[1]] == [("pair", True, ("left", "right"))]
     gaps = {"left": place > 0.5, "right": (place > 0.5) ^ y}
@@ -190,12 +202,14 @@ def test_a_column_that_is_kept_is_no_problem():
         assert check_table(columns, "y", roles=roles)["problems"] == problems
 
 
-def test_quick_models_are_judged_on_other_rows():
-    rng, y, _ = drawn(0.5)
-    noise = {f"n{place}": rng.normal(size=N) for place in range(20)}
-    without = check_table(noise | {"best": y + 0.33 * rng.normal(size=N), "y": labels(y)}, "y")["without"]
-    assert 0.4 < without["others"] < 0.6
-    assert 0.95 < without["all_columns"] < 1.0
+@pytest.mark.parametrize("seed", range(3))
+def test_quick_models_are_judged_on_other_rows(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.random(300) < 0.5
+    noise = {f"n{place}": rng.normal(size=300) for place in range(60)}
+    report = check_table(noise | {"best": y + 0.33 * rng.normal(size=300), "y": labels(y)}, "y")
+    assert 0.38 < report["without"]["others"] < 0.62
+    assert 0.9 < report["without"]["all_columns"] < 1.0
 
 
 def test_strong_column_that_others_stand_by_is_a_note():
@@ -239,7 +253,7 @@ def test_rows_are_drawn_of_every_class_alike():
     table = pa.table({"x": np.where(codes == 1, np.nan, 0.5 + np.arange(50_000))})
     (leak,) = LeakSearch(table, infer_columns(table).columns, codes, ["a", "b"]).found()
     assert leak.message.startswith("column 'x' alone separates the classes")
-    assert rows[-1] > 49_000
+    assert rows[len(rows) // 2] > 20_000
 
 
 def test_shares_of_drawn_rows_are_those_of_the_table():

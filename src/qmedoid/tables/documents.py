@@ -13,7 +13,7 @@ class CheckedClassDict(OfClassDict):
 class SentinelDict(TypedDict):
     value: Annotated[str, "The value, as --missing takes it."]
     rows: Annotated[int, "Rows that hold it."]
-    nearest: Annotated[str, "The nearest other value."]
+    nearest: Annotated[str | None, "The nearest other value; null for a level, and for a value within the range."]
 
 
 class CheckedColumnDict(TypedDict):

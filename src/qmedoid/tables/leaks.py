@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, column_slices
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
+from qmedoid.tables.roles import quoted
 
 LEAKS = ("target_copy", "gives_away", "nearly_target", "missing_by_class", "names_class", "pair")
 """Codes of what is found."""
@@ -28,6 +29,7 @@ _FEWEST_ROWS = 50
 _FOLDS, _BINS, _FEWEST_BINS, _ROWS_PER_BIN = 5, 256, 8, 10
 _MOST_LEVELS, _FEWEST_VALUES = 20, 5  # cells of a column that says the class one by one; of those that are compared
 _MOST_PAIRED, _PAIRED_CELLS, _FEWEST_PAIRED = 200, 200_000, 500
+_QUICK_ROWS, _QUICK_BINS, _QUICK_PAIRED, _QUICK_RECALL, _QUICK_GAP = 512, 16, 60, 0.88, 0.3
 _PURE, _CHANCE, _LEAST_ODDS = 0.9, 1e-4, 8.0
 _MOST_OF_CLASS = 0.5  # share of a class whose missing cells are worth a problem
 _MORE = 0.02  # by which a pair must be better than either of its columns
@@ -42,7 +44,6 @@ _ABSENCES: dict[str, Any] = {
     "both {0} and {1} are missing": np.logical_and,
     "one of {0} and {1} is missing": np.logical_xor,
 }
-_WAY_OUT = "unless {} known before the class is, ignore {} (the role 'keep' says that it is known)"
 
 
 class Leak(NamedTuple):
@@ -66,11 +67,20 @@ class LeakSearch:
         The class of every row.
     labels : sequence
         The classes by their code.
+    is_quick : bool
+        Whether to pass over columns of numbers and dates that do not separate a few hundred rows, and pairs of most.
     """
 
     def __init__(
-        self, table: pa.Table, columns: Sequence[Column], codes: npt.NDArray[Any], labels: Sequence[Any]
+        self,
+        table: pa.Table,
+        columns: Sequence[Column],
+        codes: npt.NDArray[Any],
+        labels: Sequence[Any],
+        *,
+        is_quick: bool = False,
     ) -> None:
+        self.is_quick, self.most_paired = is_quick, _QUICK_PAIRED if is_quick else _MOST_PAIRED
         self.labels, self.counts = [str(label) for label in labels], np.bincount(codes, minlength=len(labels))
         self.columns = list(columns) if len(labels) > 1 and int(self.counts.min()) >= FEW else []
         rows = balanced_rows(codes, MOST_ROWS)
@@ -80,17 +90,37 @@ class LeakSearch:
 
     def found(self) -> list[Leak]:
         """What says the class: single columns, then pairs of the others."""
-        leaks = [leak for column in self.columns for leak in list(self._of_column(column))[:1]]
+        looked_at = self._promising() if self.is_quick else self.columns
+        leaks = [leak for column in looked_at for leak in list(self._of_column(column))[:1]]
         named = {name for leak in leaks if leak.is_problem for name in leak.columns}
         others = [column for column in self.columns if column.name not in named and len(self.codes) >= _FEWEST_ROWS]
         for kind in ("number", "date", "category"):
             leaks += self._of_pairs([column.name for column in others if column.kind == kind], kind)
         return [*leaks, *self._of_missing([column.name for column in others])]
 
+    def _promising(self) -> list[Column]:
+        """Columns that may be a problem: levels, numbers that separate some rows by a few bins, and gaps in a class."""
+        ordered = [column for column in self.columns if column.kind != "category"]
+        rows = balanced_rows(self.codes, _QUICK_ROWS)
+        codes, shares = self.codes[rows], 1.0 / np.bincount(self.codes[rows], minlength=len(self.labels))
+        is_class = (codes == np.arange(len(self.labels))[:, None]) * shares[:, None]
+        n_bins, names = max(_QUICK_BINS, 4 * len(self.labels)), {c.name for c in self.columns if c.kind == "category"}
+        for block in column_slices(len(rows), len(ordered)):
+            X = np.column_stack([self.values[column.name][rows] for column in ordered[block]])
+            order = np.argsort(X, axis=0)
+            starts = np.unique(np.arange(n_bins) * len(rows) // n_bins)
+            best = np.zeros((len(starts), X.shape[1]))
+            for one in is_class:
+                best = np.maximum(best, np.add.reduceat(one[order], starts, axis=0))
+            gaps = is_class @ np.isnan(X)
+            is_wanted = (best.sum(axis=0) >= _QUICK_RECALL * len(self.labels)) | (np.ptp(gaps, axis=0) >= _QUICK_GAP)
+            names |= {column.name for column, wanted in zip(ordered[block], is_wanted, strict=True) if wanted}
+        return [column for column in self.columns if column.name in names]
+
     def _of_column(self, column: Column) -> Iterator[Leak]:
         """What a column says of the class by its cells, by where they are missing, and by words in them."""
         name, is_level, values = column.name, column.kind == "category", self.values[column.name]
-        is_missing, bins, out = np.isnan(values), bins_of(values, is_level=is_level), _WAY_OUT.format("it is", "it")
+        is_missing, bins, out = np.isnan(values), bins_of(values, is_level=is_level), _way_out(name)
         # In the rows themselves no figure is lower than out-of-fold.
         alone, recall = separation(bins, None if is_level else values, self.codes, 1)
         n_different, is_copy = len(np.unique(values[~is_missing])), recall == 1.0 and not is_missing.any()
@@ -143,21 +173,22 @@ class LeakSearch:
 
     def _of_pairs(self, names: Sequence[str], kind: Kind) -> Iterator[Leak]:
         """Pairs of columns of one kind of which it says the class whether they are equal, or which is larger."""
+        names = names[: self.most_paired]
         values = _common_codes(self.table, names) if kind == "category" else self.values
-        many = [values[name] for name in names if len(np.unique(values[name])) > _FEWEST_VALUES]
-        names = [name for name in names if len(np.unique(values[name])) > _FEWEST_VALUES]
-        yield from self._joined(names, many, {"{0} equals {1}": np.equal} if kind == "category" else _ORDERS)
+        many = {name: values[name] for name in names if len(np.unique(values[name])) > _FEWEST_VALUES}
+        yield from self._joined(many, {"{0} equals {1}": np.equal} if kind == "category" else _ORDERS)
 
     def _of_missing(self, names: Sequence[str]) -> Iterator[Leak]:
         """Pairs of columns of which it says the class whether both are missing, or one of them."""
-        names = [name for name in names if np.isnan(self.values[name]).any()]
-        yield from self._joined(names, [np.isnan(self.values[name]).astype(np.float64) for name in names], _ABSENCES)
+        gaps = {name: np.isnan(self.values[name]).astype(np.float64) for name in names[: self.most_paired]}
+        yield from self._joined({name: own for name, own in gaps.items() if own.any()}, _ABSENCES)
 
-    def _joined(self, names: Sequence[str], columns: Sequence[Array], ways: Mapping[str, Any]) -> Iterator[Leak]:
+    def _joined(self, columns: Mapping[str, Array], ways: Mapping[str, Any]) -> Iterator[Leak]:
         """Pairs of columns that say the class in one of these ways, better than either does alone; each once."""
-        rows = balanced_rows(self.codes, max(_FEWEST_PAIRED, _PAIRED_CELLS // max(len(names), 1)))
-        X, codes = [column[rows] for column in columns[:_MOST_PAIRED]], self.codes[rows]
-        for first, name in enumerate(names[: len(X) - 1]):
+        names, n_rows = [*columns], max(_FEWEST_PAIRED, _PAIRED_CELLS // max(len(columns), 1))
+        rows = balanced_rows(self.codes, _FEWEST_PAIRED if self.is_quick else n_rows)
+        X, codes = [column[rows] for column in columns.values()], self.codes[rows]
+        for first, name in enumerate(names[:-1]):
             others, found = np.column_stack(X[first + 1 :]), set[int]()
             for way, join in ways.items():
                 gains = _gains(codes, join(X[first][:, None], others))
@@ -173,15 +204,24 @@ class LeakSearch:
                     message += (
                         f" {self.labels[code]!r}, rightly for {_percent(recall)} of these rows and of the others,"
                     )
-                    out = _WAY_OUT.format("both are", "one of them")
                     # Which of two numbers is larger may be known for a good reason.
                     is_problem = ways is not _ORDERS or join is np.equal or recall >= GIVES_AWAY
-                    yield Leak("pair", f"{message} on average: {out}", both, is_problem)
+                    yield Leak("pair", f"{message} on average: {_way_out(*both)}", both, is_problem)
 
 
 def figure_name(labels: Sequence[Any]) -> Literal["ROC-AUC", "mean recall"]:
     """What says how well a column separates the classes."""
     return "ROC-AUC" if len(labels) == 2 else "mean recall"
+
+
+def _way_out(*names: str) -> str:
+    """What to do about a column, or about one of two."""
+    known, which = ("it is", "it") if len(names) == 1 else ("both are", "one of them")
+    asked = [f"--{what} {quoted(names[-1])}" for what in ("ignore", "keep")]
+    return (
+        f"unless {known} known before the class is, leave {which} out: {asked[0]} ({asked[1]} says that it is known; "
+        f"in Python roles={{{names[-1]!r}: 'ignore'}} or 'keep')"
+    )
 
 
 def _percent(share: float) -> str:
