@@ -133,7 +133,7 @@ def _quick_fits(
     others = [one for one in best if one not in suspects]
     return {
         "columns": list(suspects),
-        "figure": figure_name(target.classes),
+        "figure": figure_name(target.classes.tolist()),
         "all_columns": _quick_figure(data, best, *halves),
         "others": _quick_figure(data, others, *halves) if others else None,
         "rows": len(halves[0]),

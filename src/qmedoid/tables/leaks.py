@@ -305,8 +305,8 @@ def separation(
     for fold in range(n_folds):
         inside = folds == fold
         others = ~inside if n_folds > 1 else inside
-        counts = np.bincount(bins[others] * n_classes + codes[others], minlength=n_bins * n_classes)
-        counts = counts.reshape(n_bins, n_classes) + totals / len(codes)
+        rows = np.bincount(bins[others] * n_classes + codes[others], minlength=n_bins * n_classes)
+        counts = rows.reshape(n_bins, n_classes) + totals / len(codes)
         scores[inside] = (counts / counts.sum(axis=1, keepdims=True))[bins[inside]]
     called = (scores / totals).argmax(axis=1)
     recall = float((np.bincount(codes[called == codes], minlength=n_classes) / totals).mean())

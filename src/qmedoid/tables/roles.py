@@ -168,9 +168,8 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
         is_negative = kind == "number" and sign > 0 and -end in _CODES
         are_codes = is_negative and n_from_0 >= _NEXT and len(codes) <= _MOST and np.isin(codes, _CODES).all()
         # A single one below a few counts or grades.
-        are_codes = are_codes or (
-            is_negative and len(codes) == 1 and n_from_0 >= _FEWEST_COUNTED and bool((values == np.round(values)).all())
-        )
+        is_single = len(codes) == 1 and n_from_0 >= _FEWEST_COUNTED and bool((values == np.round(values)).all())
+        are_codes = are_codes or (is_negative and is_single)
         nines = kind == "number" and abs(end) > 9 and set(cell_text(abs(end), kind)) <= {"9", "."}
         # Codes next to 9, 99 or 999, such as 88, 77, 98 and 97, lie apart together.
         family = np.isin(sign * values[1:], [end - 1, end - 2, end / 9 * 8, end / 9 * 7]) & (sign < 0 and end % 9 == 0)
@@ -179,13 +178,13 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
             continue
         n_others, gap = of_others.sum(), others[0] - values[0]
         if len(others) < _NEXT:
-            is_isolated = nines and gap >= STEPS * (others[-1] - others[0])
-            is_isolated |= end == 9 and _are_grades(-others[::-1])
+            is_isolated = bool(nines and gap >= STEPS * (others[-1] - others[0]))
+            is_isolated = is_isolated or (end == 9 and _are_grades(-others[::-1]))
         else:
             middle = others[np.searchsorted(np.cumsum(of_others), n_others / 2.0)]
             is_far = gap >= STEPS * np.diff(others[:_STEPS]).max() and gap >= REACH * (middle - values[0])
             is_many = counts[0] < n_others and counts[0] >= SPIKE * of_others[:_NEXT].mean()
-            is_isolated = is_far and (nines or is_many or end in sure)
+            is_isolated = bool(is_far and (nines or is_many or end in sure))
         if are_codes or is_isolated:
             return [end, *(sign * values[1:][family]).tolist()] if is_isolated else [end]
     return []
