@@ -166,10 +166,9 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
             continue
         codes, n_from_0 = -values[values < 0], int((values >= 0).sum())
         is_negative = kind == "number" and sign > 0 and -end in _CODES
-        are_codes = is_negative and n_from_0 >= _NEXT and len(codes) <= _MOST and np.isin(codes, _CODES).all()
-        # A single one below a few counts or grades.
+        are_codes = bool(n_from_0 >= _NEXT and len(codes) <= _MOST and np.isin(codes, _CODES).all())
+        # Or a single one below a few counts or grades.
         is_single = len(codes) == 1 and n_from_0 >= _FEWEST_COUNTED and bool((values == np.round(values)).all())
-        are_codes = are_codes or (is_negative and is_single)
         nines = kind == "number" and abs(end) > 9 and set(cell_text(abs(end), kind)) <= {"9", "."}
         # Codes next to 9, 99 or 999, such as 88, 77, 98 and 97, lie apart together.
         family = np.isin(sign * values[1:], [end - 1, end - 2, end / 9 * 8, end / 9 * 7]) & (sign < 0 and end % 9 == 0)
@@ -185,7 +184,7 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
             is_far = gap >= STEPS * np.diff(others[:_STEPS]).max() and gap >= REACH * (middle - values[0])
             is_many = counts[0] < n_others and counts[0] >= SPIKE * of_others[:_NEXT].mean()
             is_isolated = bool(is_far and (nines or is_many or end in sure))
-        if are_codes or is_isolated:
+        if is_isolated or (is_negative and (are_codes or is_single)):
             return [end, *(sign * values[1:][family]).tolist()] if is_isolated else [end]
     return []
 
