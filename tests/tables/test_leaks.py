@@ -148,6 +148,14 @@ def test_order_that_is_a_threshold_of_one_column_is_no_pair():
     assert leaks(columns, y) == []
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_order_that_says_one_class_as_one_column_does_is_no_pair(step):
+    """Of the flowers of one kind the petals are shorter than the sepals are wide, and shorter than any others."""
+    X, y = datasets.load_iris(return_X_y=True)
+    columns = {f"x{place}": own for place, own in enumerate(X[::step].T)}
+    assert leaks(columns, y[::step].astype(str)) == []
+
+
 @SHARES
 def test_cells_that_name_the_class_are_found(share):
     rng, y, columns = drawn(share)

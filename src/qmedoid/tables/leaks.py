@@ -25,7 +25,8 @@ FEW = 10
 """Rows of a class below which nothing is looked for."""
 MOST_ROWS = 10_000
 """Rows that are looked at; of more, the same number of every class is drawn."""
-_FEWEST_ROWS = 50
+_FEWEST_OF_CLASS, _FEWEST_PAIRED_OF_CLASS = 50, 25
+_SURE = 0.999  # figure of a column alone that is too good to be true where a class has few rows
 _FOLDS, _BINS, _FEWEST_BINS, _ROWS_PER_BIN = 5, 256, 8, 10
 _MOST_LEVELS, _FEWEST_VALUES = 20, 5  # cells of a column that says the class one by one; of those that are compared
 _MOST_PAIRED, _PAIRED_CELLS, _FEWEST_PAIRED = 200, 200_000, 500
@@ -93,7 +94,7 @@ class LeakSearch:
         looked_at = self._promising() if self.is_quick else self.columns
         leaks = [leak for column in looked_at for leak in list(self._of_column(column))[:1]]
         named = {name for leak in leaks if leak.is_problem for name in leak.columns}
-        others = [column for column in self.columns if column.name not in named and len(self.codes) >= _FEWEST_ROWS]
+        others = [column for column in self.columns if column.name not in named]
         for kind in ("number", "date", "category"):
             leaks += self._of_pairs([column.name for column in others if column.kind == kind], kind)
         return [*leaks, *self._of_missing([column.name for column in others])]
@@ -128,7 +129,7 @@ class LeakSearch:
             alone, recall = separation(bins, None if is_level else values, self.codes)
         if is_copy and n_different == len(self.labels):
             yield Leak("target_copy", f"column {name!r} is the target in other words: {out}", (name,))
-        if alone >= GIVES_AWAY:
+        if alone >= (GIVES_AWAY if self.totals.min() >= _FEWEST_OF_CLASS else _SURE):
             message = f"column {name!r} alone separates the classes (out-of-fold {self.figure} {alone:.4f}): {out}"
             yield Leak("gives_away", message, (name,))
         if recall >= STRONG and n_different <= (_MOST_LEVELS if is_level else len(self.labels) + 2):
@@ -188,10 +189,12 @@ class LeakSearch:
         names, n_rows = [*columns], max(_FEWEST_PAIRED, _PAIRED_CELLS // max(len(columns), 1))
         rows = balanced_rows(self.codes, _FEWEST_PAIRED if self.is_quick else n_rows)
         X, codes = [column[rows] for column in columns.values()], self.codes[rows]
+        # So many pairs are tried that one of them says a class of few rows by chance.
+        is_frequent = np.minimum(self.totals, len(self.codes) - self.totals) >= _FEWEST_PAIRED_OF_CLASS
         for first, name in enumerate(names[:-1]):
             others, found = np.column_stack(X[first + 1 :]), set[int]()
             for way, join in ways.items():
-                gains = _gains(codes, join(X[first][:, None], others))
+                gains = _gains(codes, join(X[first][:, None], others)) * is_frequent[:, None]
                 where = np.argwhere(np.abs(gains) >= 2.0 * STRONG - 1.0).tolist()
                 # First the class that it is a sign of, not the others that it is a sign against.
                 for code, place in sorted(where, key=lambda one: -gains[one[0], one[1]]):
@@ -238,10 +241,13 @@ def _gains(codes: npt.NDArray[Any], flags: Flags) -> Array:
 
 
 def _best_recall(values: Array, is_class: Flags) -> float:
-    """The mean recall of a class and of all others by one column, in the rows themselves."""
+    """The mean recall of a class and of all others by one column, its bins or an interval, in the rows themselves."""
     bins = bins_of(values, is_level=False)
     counts = [np.bincount(bins[side], minlength=int(bins.max()) + 1) / side.sum() for side in (is_class, ~is_class)]
-    return float(np.maximum(*counts).sum() / 2.0)
+    order = np.argsort(values)
+    gained = np.where(is_class, 1.0 / is_class.sum(), -1.0 / (~is_class).sum())[order].cumsum()
+    ends = np.append(gained[np.flatnonzero(np.diff(values[order]) != 0)], 0.0)
+    return max(float(np.maximum(*counts).sum() / 2.0), 0.5 + 0.5 * float(np.ptp(ends)))
 
 
 def _common_codes(table: pa.Table, names: Sequence[str]) -> dict[str, Array]:

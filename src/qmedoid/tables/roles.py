@@ -36,11 +36,11 @@ _OFTEN = 10.0
 """How much more often than any other day one within the range must stand."""
 _FEWEST_COUNTED, _LARGEST_COUNTED = 4, 6
 """Whole numbers from 0 up, next to which a code is found: different ones, and those that 9 is no count after."""
-_WORDS = frozenset({
-    "?", "-", "--", ".", "n/a", "na", "n.a.", "#n/a", "nan", "null", "nil", "unknown", "unk", "unspecified",
-    "undefined", "missing", "not known", "not measured", "not available", "not recorded", "not applicable",
-    "no answer", "no data",
-})  # fmt: skip
+_WORDS = re.compile(
+    r"[?.]|--?|#?n/?a|n\.a\.|nan|null|nil|unk(nown)?|unspecified|undefined|missing|no (answer|data)|"
+    r"not (known|measured|available|recorded|applicable)",
+    re.IGNORECASE,
+)
 
 
 Sentinel: TypeAlias = tuple[float | str, int, float | None]
@@ -137,7 +137,7 @@ def find_level_sentinels(levels: Sequence[str], rows: Sequence[int]) -> Sentinel
     found: list[Sentinel] = [
         (level, count, None)
         for level, count, own in zip(levels, rows, is_number, strict=True)
-        if level.casefold() in _WORDS or (own and are_words and (level[0] == "-" or set(level) == {"9"}))
+        if _WORDS.fullmatch(level) or (own and are_words and (level[0] == "-" or set(level) == {"9"}))
     ]
     return Sentinels("category", tuple(found), sum(rows)) if 0 < len(found) < len(levels) else None
 
