@@ -148,6 +148,15 @@ def test_order_that_is_a_threshold_of_one_column_is_no_pair():
     assert leaks(columns, y) == []
 
 
+def test_columns_that_are_mostly_0_are_no_pair():
+    """Of pictures: where both corners are empty it is a 1, and one is empty in others, too."""
+    rng = np.random.default_rng(0)
+    y, ink = rng.random(N) < 0.3, rng.integers(1, 16, (2, N))
+    empty = np.where(y, 2, rng.integers(0, 2, N))
+    columns = {"left": np.where(empty > 0, 0, ink[0]), "right": np.where(empty != 1, 0, ink[1])}
+    assert leaks(columns, y) == []
+
+
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_order_that_says_one_class_as_one_column_does_is_no_pair(step):
     """Of the flowers of one kind the petals are shorter than the sepals are wide, and shorter than any others."""

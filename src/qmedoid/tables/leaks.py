@@ -25,7 +25,7 @@ FEW = 10
 """Rows of a class below which nothing is looked for."""
 MOST_ROWS = 10_000
 """Rows that are looked at; of more, the same number of every class is drawn."""
-_FEWEST_OF_CLASS, _FEWEST_PAIRED_OF_CLASS = 50, 25
+_FEWEST_OF_CLASS = 50
 _SURE = 0.999  # figure of a column alone that is too good to be true where a class has few rows
 _FOLDS, _BINS, _FEWEST_BINS, _ROWS_PER_BIN = 5, 256, 8, 10
 _MOST_LEVELS, _FEWEST_VALUES = 20, 5  # cells of a column that says the class one by one; of those that are compared
@@ -189,17 +189,19 @@ class LeakSearch:
         names, n_rows = [*columns], max(_FEWEST_PAIRED, _PAIRED_CELLS // max(len(columns), 1))
         rows = balanced_rows(self.codes, _FEWEST_PAIRED if self.is_quick else n_rows)
         X, codes = [column[rows] for column in columns.values()], self.codes[rows]
-        # So many pairs are tried that one of them says a class of few rows by chance.
-        is_frequent = np.minimum(self.totals, len(self.codes) - self.totals) >= _FEWEST_PAIRED_OF_CLASS
         for first, name in enumerate(names[:-1]):
             others, found = np.column_stack(X[first + 1 :]), set[int]()
             for way, join in ways.items():
-                gains = _gains(codes, join(X[first][:, None], others)) * is_frequent[:, None]
+                gains = _gains(codes, join(X[first][:, None], others))
                 where = np.argwhere(np.abs(gains) >= 2.0 * STRONG - 1.0).tolist()
                 # First the class that it is a sign of, not the others that it is a sign against.
                 for code, place in sorted(where, key=lambda one: -gains[one[0], one[1]]):
                     recall, pair = 0.5 + 0.5 * abs(float(gains[code, place])), (X[first], others[:, place])
                     if place in found or recall <= max(_best_recall(one, codes == code) for one in pair) + _MORE:
+                        continue
+                    # Two columns that are mostly 0 are equal for no reason.
+                    alike = np.unique(pair[0][pair[0] == pair[1]], return_counts=True)[1]
+                    if join is np.equal and alike.max(initial=0) > alike.sum() / 2:
                         continue
                     found.add(place)
                     both = name, names[first + 1 + place]
