@@ -9,6 +9,7 @@ from qmedoid._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from qmedoid import exceptions as exceptions
+    from qmedoid.estimators.checking import check_table as check_table
     from qmedoid.estimators.comparison import Comparison as Comparison
     from qmedoid.estimators.comparison import compare as compare
     from qmedoid.estimators.evidence import EvidenceClassifier as EvidenceClassifier
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     from qmedoid.saved import SavedModel as SavedModel
     from qmedoid.saved import diff as diff
     from qmedoid.saved import load as load
-    from qmedoid.tables.checking import check_table as check_table
 
 # Public names by the module that has them.
 _HOMES = {
+    "qmedoid.estimators.checking": "check_table",
     "qmedoid.estimators.comparison": "Comparison compare",
     "qmedoid.estimators.evidence": "EvidenceClassifier",
     "qmedoid.estimators.medoid": "MedoidClassifier",
@@ -58,7 +59,6 @@ _HOMES = {
     "qmedoid.model.operating_point": "OperatingSummary",
     "qmedoid.report.diff": "ModelDiff",
     "qmedoid.saved": "SavedModel diff load",
-    "qmedoid.tables.checking": "check_table",
 }
 
 __all__ = sorted(["__version__", "exceptions", *" ".join(_HOMES.values()).split()])

@@ -93,8 +93,10 @@ def test_what_is_planted_is_found():
     assert report["problems"] == 3
     without = qmedoid.check_table({name: cells for name, cells in data.items() if name != "y"})
     assert codes(without) == codes(report) - {
-        ("gives_away", "leak"), ("target_copy", "copy"), ("missing_by_class", "after")
+        ("gives_away", "leak"), ("target_copy", "copy"), ("missing_by_class", "after"),
+        ("without", "copy", "leak", "after"),
     }  # fmt: skip
+    assert without["without"] is None
 
 
 def test_noise_gives_no_class_away():
@@ -111,7 +113,7 @@ def test_noise_gives_no_class_away():
 def test_column_that_gives_the_class_away_is_found_however_rare_it_is(rows, positive):
     y, z = np.arange(rows) < positive, np.sin(np.arange(rows))
     x = np.random.default_rng(0).normal(size=rows) - 8 * y
-    assert codes(qmedoid.check_table({"x": x, "z": z, "y": y}, "y")) == {("gives_away", "x")}
+    assert codes(qmedoid.check_table({"x": x, "z": z, "y": y}, "y")) == {("gives_away", "x"), ("without", "x")}
     for classes in (2, 3):
         y = np.arange(rows) % classes
         town = np.char.add(np.array(["a", "b", "c"])[y], (np.arange(rows) // 3 % 5).astype(str))

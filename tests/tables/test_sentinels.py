@@ -1,12 +1,15 @@
 """Values that stand for missing cells: they are found where a person would see them, and nowhere else."""
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmedoid import check_table
+from qmedoid import EvidenceClassifier, MedoidClassifier, check_table
+from qmedoid.exceptions import QMedoidWarning
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.roles import find_sentinels
 
@@ -118,6 +121,94 @@ def test_wide_tables_are_looked_at_as_others() -> None:
     found = infer_columns(pa.table(columns)).sentinels
     assert found == infer_columns(pa.table({name: columns[name] for name in ("c7", "c31")})).sentinels
     assert list(found) == ["c7", "c31"]
+
+
+def test_impossible_negatives_are_found_in_however_few_rows() -> None:
+    rng = np.random.default_rng(0)
+    for share in (1, 3):
+        assert values_of(np.r_[np.round(rng.normal(37, 1, 400), 1), np.full(share, -999.0)]) == [-999.0]
+        assert values_of(np.r_[np.round(rng.normal(37, 1, 400), 1), np.full(share, -30.0)]) == []
+    spread = np.r_[np.round(rng.normal(0, 900, 400), 1), -999.0]
+    assert values_of(spread) == []
+
+
+def test_codes_of_a_family_are_found_together() -> None:
+    counts = np.random.default_rng(0).integers(0, 30, 400).astype(float)
+    assert values_of(np.r_[counts, np.full(9, 99.0), np.full(7, 88.0), np.full(8, 77.0)]) == [77.0, 88.0, 99.0]
+    assert values_of(np.r_[counts, np.full(9, 99.0), np.full(7, 98.0)]) == [98.0, 99.0]
+    assert values_of(np.r_[counts, np.full(9, 999.0), np.full(7, 998.0), np.full(7, 997.0)]) == [997.0, 998.0, 999.0]
+
+
+def test_codes_of_grades_are_found() -> None:
+    rng = np.random.default_rng(0)
+    grades = rng.integers(1, 6, 400).astype(float)
+    for code in (9.0, -1.0, -9.0, 99.0):
+        assert values_of(np.r_[grades, np.full(12, code)]) == [code]
+    assert values_of(np.r_[rng.integers(0, 4, 400).astype(float), np.full(12, 9.0)]) == [9.0]
+    assert values_of(np.r_[rng.choice([0.0, 1.0, 3.0, 5.0], 400), np.full(12, 9.0)]) == []
+    assert values_of(rng.choice([-1.0, 0.0, 1.0], 400)) == values_of(rng.choice([-1.0, 0.0, 1.0, 2.0], 400)) == []
+
+
+def dates_of(days: np.ndarray) -> list[str]:
+    found = find_sentinels(days.astype("M8[us]"), "date")
+    return [] if found is None else [one["value"] for one in found.as_dicts()]
+
+
+def test_days_that_programs_write_for_none_are_found() -> None:
+    """Beyond all others in however few rows; among others where no other day stands in nearly as many."""
+    rng = np.random.default_rng(0)
+    days, births = (
+        np.datetime64(first) + rng.integers(0, n, 600) for first, n in (("2021-01-01", 900), ("1935-01-01", 25_000))
+    )
+    for day in ("1900-01-01", "1970-01-01", "9999-12-31", "2099-12-31", "0001-01-01"):
+        assert dates_of(np.r_[days, np.full(2, np.datetime64(day))]) == [day]
+    assert dates_of(np.r_[days, np.full(2, np.datetime64("2150-07-09"))]) == []
+    assert dates_of(np.r_[births, np.full(30, np.datetime64("1970-01-01"))]) == ["1970-01-01"]
+    assert dates_of(np.r_[births, np.full(3, np.datetime64("1970-01-01"))]) == []
+    often = [np.datetime64("1971-05-04")] * 30 + [np.datetime64("1970-01-01")]
+    assert dates_of(np.r_[births, often]) == []
+    visits = np.datetime64("1969-12-20") + rng.integers(0, 30, 600)
+    assert dates_of(visits) == []
+    message = find_sentinels(np.r_[births, np.full(30, np.datetime64("1970-01-01"))].astype("M8[us]"), "date").message(
+        "b"
+    )
+    assert "1970-01-01 in 30 of 630 rows, and no other day in nearly as many" in message
+
+
+@pytest.mark.parametrize("word", ["unknown", "Unknown", "n/a", "?", "not known", "-1", "99", "-999"])
+def test_levels_that_may_mean_not_measured_are_found(word: str) -> None:
+    rng = np.random.default_rng(0)
+    cells = np.where(rng.random(300) < 0.1, word, rng.choice(["A", "B", "C", "D"], 300))
+    (found,) = [
+        one for one in check_table({"x": cells, "z": rng.normal(size=300)})["findings"] if one["columns"] == ["x"]
+    ]
+    n_rows = (cells == word).sum()
+    assert found["message"].startswith(f"'x' is {word} in {n_rows} of 300 rows: {word} may mean 'not measured'")
+    assert f"missing={{'x': ['{word}']}}" in found["message"]
+    read = check_table({"x": cells, "z": rng.normal(size=300)}, missing={"x": [word]})
+    assert read["columns"][0]["missing"] == n_rows
+    assert [one["code"] for one in read["findings"]] == ["reading"]
+
+
+def test_levels_that_are_codes_among_codes_raise_no_alarm() -> None:
+    rng = np.random.default_rng(0)
+    for levels in (["none", "some", "all"], ["V9", "V99", "W1"], ["250.83", "428", "V45", "99"]):
+        assert check_table({"x": rng.choice(levels, 300), "z": rng.normal(size=300)})["findings"] == []
+
+
+def test_fit_warns_as_the_command_line_notes() -> None:
+    rng = np.random.default_rng(0)
+    X = {"a": np.where(np.arange(300) < 30, -999.0, np.round(rng.normal(37, 1, 300), 1)), "b": rng.normal(size=300)}
+    X["c"] = np.where(np.arange(300) % 9 == 0, "unknown", rng.choice(["x", "y", "z"], 300))
+    quick = {"method": EvidenceClassifier(n_medoids=4, n_neighbors=0), "refine": "never", "random_state": 0}
+    said = [one["message"] for one in check_table(X)["findings"] if one["code"] == "sentinel"]
+    with pytest.warns(QMedoidWarning, match=r"^'a' is -999 in 30 of 300 rows.*; and 1 more: see notes_") as warned:
+        fitted = MedoidClassifier(**quick).fit(X, rng.permutation(np.arange(300) % 2))
+    assert [note for note in fitted.notes_ if "may mean" in note] == said
+    assert len(warned) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QMedoidWarning)
+        MedoidClassifier(missing={"a": [-999], "c": ["unknown"]}, **quick).fit(X, rng.permutation(np.arange(300) % 2))
 
 
 def test_check_names_value_rows_and_option() -> None:

@@ -13,7 +13,7 @@ from qmedoid.cli.output import DATA, OK, grid, print_json, show
 from qmedoid.exceptions import some_of
 from qmedoid.spelling import printable
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.checking import check_rows
+from qmedoid.tables.checking import check_rows, too_good
 from qmedoid.tables.dataset import read_rows
 from qmedoid.tables.source import open_table
 
@@ -50,6 +50,10 @@ def run(options: CheckOptions) -> int:
         date_order=options.date_order,
         missing=settings.missing,
     )
+    if too_good(checked):
+        from qmedoid.estimators.checking import with_quick_fits
+
+        checked = with_quick_fits(checked, table, settings)
     report = {"table": Path(options.table).name, "notes": notes, **checked}
     if options.json:
         print_json(report)

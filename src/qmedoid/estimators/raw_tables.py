@@ -45,6 +45,7 @@ from qmedoid.tables.dataset import Dataset, DatasetSettings, check_roles
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
 from qmedoid.tables.kinds import IDENTIFIERS
+from qmedoid.tables.leaks import LeakSearch
 from qmedoid.tables.roles import check_missing
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
@@ -305,13 +306,22 @@ def _fit_columns(
     rng = np.random.default_rng(check_random_state(owner.random_state).randint(2**31, size=4))
     kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
     left_out = {name: left_out_note(name, why) for name, why in kinds.left_out.items()}
-    notes += [*kinds.notes.values(), *(one.message(name) for name, one in kinds.sentinels.items())]
+    sentinels = [one.message(name) for name, one in kinds.sentinels.items()]
+    notes += [*kinds.notes.values(), *sentinels]
     notes += left_out.values()
     guessed = [name for name in left_out if roles.get(name) != "ignore"]
     if guessed and not data.is_part:
         message = "; ".join(left_out[name] for name in guessed[:_NAMED])
         more = f"; and {len(guessed) - _NAMED:,} more columns: see notes_" if len(guessed) > _NAMED else ""
         warn(f"{message[0].upper()}{message[1:]}{more}.")
+    leaks = LeakSearch(data.table, kinds.columns, target.codes, target.classes.tolist(), is_quick=True).found()
+    kept = {name for name, role in roles.items() if role == "keep"}
+    given_away = [one.message for one in leaks if one.is_problem and kept.isdisjoint(one.columns)]
+    notes += given_away
+    for said in (sentinels, given_away):
+        if said and not data.is_part:
+            more = f"; and {len(said) - 1:,} more: see notes_ or qmedoid.check_table" if len(said) > 1 else ""
+            warn(f"{said[0][0].upper()}{said[0][1:]}{more}.")
     place_of = {column.name: place for place, column in enumerate(data.kinds.columns)}
     places = data.cells[:, [place_of[column.name] for column in kinds.columns]]
     is_level = [column.kind == "category" for column in kinds.columns]

@@ -20,8 +20,8 @@ from qmedoid.metrics.intervals import share_change
 from qmedoid.model.model import Model
 from qmedoid.report.documents import ReportFindingDict
 from qmedoid.report.reading import Sample
-from qmedoid.tables.checking import judged_alone
 from qmedoid.tables.kinds import IDENTIFIERS
+from qmedoid.tables.leaks import judged_alone
 
 Status = Literal["problem", "tip", "passed", "not applicable", "ignored"]
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -8,15 +8,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from qmedoid.arrays import Array, Flags
-from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.arrays import Flags
+from qmedoid.exceptions import DataError, some_of
 from qmedoid.geometry.row_groups import mixed
-from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Column
-from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import as_table
-from qmedoid.tables.dataset import check_roles, in_roles
 from qmedoid.tables.documents import (
     CheckDuplicatesDict,
     CheckedClassDict,
@@ -25,72 +21,18 @@ from qmedoid.tables.documents import (
     CheckFindingDict,
 )
 from qmedoid.tables.kinds import CONSTANT, EMPTY, IDENTIFIERS, Inferred, infer_columns
+from qmedoid.tables.leaks import FEW, LEAKS, STRONG, LeakSearch, figure_name, judged_alone
 from qmedoid.tables.repeats import find_repeats
-from qmedoid.tables.roles import Role, Sentinels, check_missing, quoted
+from qmedoid.tables.roles import Role, Sentinels, quoted
 from qmedoid.tables.targets import class_labels, target_notes, unlabeled_note
 
 Codes = npt.NDArray[np.int32]
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 SAMPLE_ROWS = 100_000  # on which columns are evaluated alone
-_FEW = 10  # rows of a class below which figures about it say little, and columns are not evaluated alone
 _EXAMPLES, _LONGEST = 3, 30
 _MOSTLY_MISSING = 0.5  # share of missing cells from which on it is worth a word
-_GIVES_AWAY = 0.99  # ROC-AUC of one column, or its mean recall of more than two classes, too good to be true
-_FOLDS = 5
-_BINS, _FEWEST_BINS, _ROWS_PER_BIN = 256, 8, 10
+_RANKED = 5  # columns that separate the classes best that are named
 _MOST_CELLS = 100_000_000  # in which people who come back are looked for; of more a sample of the rows is taken
-_CHANCE = 1e-4  # probability below which it is no chance that all missing cells are of one class
-
-
-def check_table(
-    data: Any,
-    target: str | None = None,
-    *,
-    roles: Mapping[str, Role] | None = None,
-    decimal: str | None = None,
-    date_order: str | None = None,
-    missing: Mapping[str, Sequence[Any]] | None = None,
-) -> CheckedTableDict:
-    """Look at a table before any fit: how every column is read and why, and what is odd about it.
-
-    Parameters
-    ----------
-    data : data frame, Arrow table, dict of columns or array of shape (n, M)
-    target : str or None, default=None
-        Column that holds the classes. Without it nothing is said about classes.
-    roles, decimal, date_order, missing
-        What columns are, how texts are read that do not show it, and values that stand for missing cells, by column; as
-        of `MedoidClassifier`.
-
-    Returns
-    -------
-    dict
-        ``rows``, ``target`` and ``classes``; ``columns``, each with ``name``, ``type``, ``kind``, ``used``, ``role``,
-        ``why``, ``note``, ``levels``, ``missing``, ``sentinels`` (values that may stand for missing cells),
-        ``examples`` and ``alone`` (how well it separates the classes alone, on ``judged_rows`` rows); ``duplicates``;
-        ``findings``, each with ``code``, ``severity``, ``columns`` and ``message``; and ``problems``, how many of
-        these are problems.
-
-    Examples
-    --------
-    >>> import qmedoid
-    >>> report = qmedoid.check_table({"paid": [1, 2, 2, 9], "town": ["A", "a", "B", "B"]})
-    >>> [(column["name"], column["kind"]) for column in report["columns"]]
-    [('paid', 'number'), ('town', 'category')]
-    >>> [finding["code"] for finding in report["findings"]]
-    ['spellings']
-
-    See Also
-    --------
-    MedoidClassifier : fits such a table; it reads columns in the same way.
-    """
-    table = as_table(data)
-    if target is not None and target not in table.column_names:
-        names, hint = some_of([repr(name) for name in table.column_names]), did_you_mean(target, table.column_names)
-        raise ParameterError(f"The target {target!r} is not a column.{hint} The columns are {names}.")
-    asked = check_roles(("The 'roles' parameter", roles), names=table.column_names, target=target)
-    values = check_missing("The 'missing' parameter", missing, names=table.column_names)
-    return check_rows(in_roles(table, asked), target, asked, decimal=decimal, date_order=date_order, missing=values)
 
 
 def check_rows(
@@ -121,7 +63,7 @@ def check_rows(
     if len(judged) > SAMPLE_ROWS:
         judged = np.sort(np.random.default_rng(0).choice(len(judged), SAMPLE_ROWS, replace=False))
     n_judged = [] if check.codes is None else np.bincount(check.codes[judged]).tolist()
-    judge = len(n_judged) > 1 and min(n_judged) >= _FEW
+    judge = len(n_judged) > 1 and min(n_judged) >= FEW
     groups = check.repeats(table, inferred)
     for name in (name for name in table.column_names if name != target):
         # Column by column, so that no more than one is held in addition to the table.
@@ -140,7 +82,7 @@ def check_rows(
         if check.codes is not None and judge:
             together = None if groups is None else groups[judged]
             shown["alone"] = judged_alone(column.take(pa.array(judged)), draft, check.codes[judged], together)
-            check.leaks(shown, codes)
+    check.leaks(table, inferred.columns, columns, roles, groups)
     duplicates: CheckDuplicatesDict = {"rows": 0, "contrary_rows": 0}
     if drafts:
         duplicates = check.duplicates(hashes)
@@ -156,7 +98,16 @@ def check_rows(
         "duplicates": duplicates,
         "findings": check.findings,
         "problems": sum(one["severity"] == "problem" for one in check.findings),
+        "without": None,
     }
+
+
+def too_good(report: CheckedTableDict) -> list[str]:
+    """Columns of a report that say the class, or separate it well alone, the best first."""
+    alone = {one["name"]: one["alone"] or 0.0 for one in report["columns"]}
+    said = [one for one in report["findings"] if one["code"] == "strong" or one["code"] in LEAKS]
+    names = {name for one in said for name in one["columns"] if one["severity"] == "problem" or one["code"] == "strong"}
+    return sorted(names, key=lambda name: (-alone[name], name))
 
 
 class _Check:
@@ -198,7 +149,7 @@ class _Check:
         notes = target_notes(names, counts)
         for code, message in notes:
             self.add(code, message, target, is_problem=code != "missing_word")
-        few = [f"{name!r} ({count})" for name, count in zip(names, counts, strict=True) if 1 < count < _FEW]
+        few = [f"{name!r} ({count})" for name, count in zip(names, counts, strict=True) if 1 < count < FEW]
         if few and not any(code == "target_quantity" for code, _ in notes):
             message = f"classes of {target!r} with few rows: {some_of(few, 5)}; figures about them will be rough"
             self.add("few_rows", message, target)
@@ -280,29 +231,32 @@ class _Check:
             )
             self.add("time", message, name)
 
-    def leaks(self, shown: CheckedColumnDict, codes: Codes) -> None:
-        """Whether a column gives the class away, by its cells or by where they are missing."""
-        assert self.codes is not None, "there are classes"
-        name, alone, classes = shown["name"], shown["alone"], self.codes
-        way_out = "ignore it unless it is known before the class is"
-        if not shown["missing"] and np.array_equal(codes, classes):
-            message = f"column {name!r} is the target {self.target!r} in other words: {way_out}"
-            self.add("target_copy", message, name, is_problem=True)
+    def leaks(
+        self,
+        table: pa.Table,
+        drafts: Sequence[Column],
+        columns: Sequence[CheckedColumnDict],
+        roles: Mapping[str, Role],
+        groups: Codes | None,
+    ) -> None:
+        """What gives the class away, and columns that separate the classes well alone, the best first.
+
+        A column that is kept is known before the class is: there is a note, and no problem.
+        """
+        if self.codes is None:
             return
-        if alone is not None and alone >= _GIVES_AWAY:
-            figure = "ROC-AUC" if int(classes.max()) == 1 else "mean recall"
-            message = f"column {name!r} alone separates the classes (out-of-fold {figure} {alone:.4f}): {way_out}"
-            self.add("gives_away", message, name, is_problem=True)
-            return
-        missing = classes[codes < 0]
-        if not len(missing) or (missing != missing[0]).any():
-            return
-        share = float((classes == missing[0]).mean())
-        if share == 1 or len(missing) * np.log(share) > np.log(_CHANCE):
-            return
-        label = self.labels[int(np.flatnonzero(classes == missing[0])[0])].as_py()
-        message = f"column {name!r} is missing in {len(missing):,} rows, all of class {label!r}: {way_out}"
-        self.add("missing_by_class", message, name, is_problem=2 * len(missing) >= share * len(classes))
+        names, kept = list(dict.fromkeys(self.labels.to_pylist())), {one for one in roles if roles[one] == "keep"}
+        found = LeakSearch(table, drafts, self.codes, names, groups=groups).found()
+        for leak in found:
+            is_problem = leak.is_problem and kept.isdisjoint(leak.columns)
+            self.add(leak.code, leak.message, *leak.columns, is_problem=is_problem)
+        named = kept.union(*(leak.columns for leak in found if leak.is_problem))
+        alone = {one["name"]: one["alone"] or 0.0 for one in columns if one["name"] not in named}
+        best = sorted((name for name in alone if alone[name] >= STRONG), key=lambda name: (-alone[name], name))
+        if best:
+            shown = some_of([f"{name!r} ({figure_name(names)} {alone[name]:.4f})" for name in best], _RANKED)
+            message = f"columns that alone separate the classes well, the best first: {shown}; are they known before"
+            self.add("strong", f"{message} the class is?", *best)
 
 
 def _cell_codes(column: pa.ChunkedArray) -> tuple[Codes | None, pa.Array | None, int]:
@@ -371,49 +325,3 @@ def _described(
         "examples": examples,
         "alone": None,
     }
-
-
-def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes, groups: Codes | None = None) -> float:
-    """How well one column alone separates the classes, out-of-fold, from 0 to 1; groups of rows are in one fold.
-
-    Cells fall into bins (levels, or at most 256 quantiles of numbers and dates); a row is scored by the class
-    frequencies of its bin among the rows of the other folds. For two classes it is the ROC-AUC of that score, or of the
-    number itself where that is larger; for more the mean recall of the most frequent class of the bin.
-    """
-    values = None if draft.kind == "category" else cells.floats(cells.read(column, draft).values)
-    if values is not None and draft.kind != "date":
-        values = np.where(cells.is_usable(values), values, np.nan)
-    if values is None:  # missing cells are a level
-        levels = cells.texts(column).dictionary_encode()
-        places = levels.indices.fill_null(len(levels.dictionary)).to_numpy(zero_copy_only=False)
-    bins = places.astype(np.int64) if values is None else _quantile_bins(values)
-    n_bins, n_classes = int(bins.max()) + 1, int(classes.max()) + 1
-    n_draws = len(bins) if groups is None else int(groups.max()) + 1
-    folds = np.random.default_rng(0).permutation(n_draws) % _FOLDS
-    folds = folds if groups is None else folds[groups]
-    totals = np.bincount(classes, minlength=n_classes)
-    scores = np.empty((len(bins), n_classes))
-    for fold in range(_FOLDS):
-        inside = folds == fold
-        other = np.bincount(bins[~inside] * n_classes + classes[~inside], minlength=n_bins * n_classes)
-        counts = other.reshape(n_bins, n_classes) + totals / len(classes)
-        scores[inside] = (counts / counts.sum(axis=1, keepdims=True))[bins[inside]]
-    if n_classes == 2:
-        best = roc_auc(classes == 1, scores[:, 1])
-        if values is not None and not np.isnan(values).any():
-            ranked = roc_auc(classes == 1, values)
-            best = max(best, ranked, 1 - ranked)
-        return best
-    hit = np.bincount(classes[scores.argmax(axis=1) == classes], minlength=n_classes)
-    return float((hit / totals).mean())
-
-
-def _quantile_bins(values: Array) -> npt.NDArray[np.int64]:
-    """The bin of every number: one for each value where they are few, else quantiles; missing ones have their own."""
-    known = values[~np.isnan(values)]
-    edges = np.unique(known)
-    most = min(max(len(values) // _ROWS_PER_BIN, _FEWEST_BINS), _BINS)
-    if len(edges) > most:
-        edges = np.unique(np.quantile(known, np.arange(1, most) / most))
-    places = np.searchsorted(edges, values, side="right")
-    return np.where(np.isnan(values), len(edges) + 1, places).astype(np.int64)

@@ -13,7 +13,7 @@ class CheckedClassDict(OfClassDict):
 class SentinelDict(TypedDict):
     value: Annotated[str, "The value, as --missing takes it."]
     rows: Annotated[int, "Rows that hold it."]
-    nearest: Annotated[str, "The nearest other value."]
+    nearest: Annotated[str | None, "The nearest other value; null for a level, and for a value within the range."]
 
 
 class CheckedColumnDict(TypedDict):
@@ -43,6 +43,16 @@ class CheckFindingDict(TypedDict):
     message: Annotated[str, "The finding in words."]
 
 
+class WithoutDict(TypedDict):
+    """A quick model with and without columns that are too good to be true."""
+
+    columns: Annotated[list[str], "Columns that say the class or separate it well alone, the best first."]
+    figure: Annotated[Literal["ROC-AUC", "mean recall"], "What is measured, on rows that the model has not seen."]
+    all_columns: Annotated[float, "The figure of a quick model of all columns."]
+    others: Annotated[float | None, "The figure without these columns; null if no column is left."]
+    rows: Annotated[int, "Rows that it was fitted on."]
+
+
 class CheckedTableDict(TypedDict):
     rows: Annotated[int, "Rows that were read."]
     target: Annotated[str | None, "Column of the classes."]
@@ -52,6 +62,7 @@ class CheckedTableDict(TypedDict):
     duplicates: Annotated[CheckDuplicatesDict, "Equal rows."]
     findings: Annotated[list[CheckFindingDict], "What is odd, problems first."]
     problems: Annotated[int, "How many findings are problems."]
+    without: Annotated[WithoutDict | None, "A quick model without what is too good; null if nothing is."]
 
 
 class CheckDict(CheckedTableDict):

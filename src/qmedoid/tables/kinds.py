@@ -16,6 +16,7 @@ from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened,
 from qmedoid.tables.roles import (
     Role,
     Sentinels,
+    find_level_sentinels,
     find_sentinels,
     may_hold_sentinels,
     quoted,
@@ -154,18 +155,22 @@ def _sentinels(table: pa.Table, columns: Sequence[Column], n_rows: int | None) -
     """Values that may stand for missing cells, by the columns that hold them."""
     found = {}
     kinds: dict[str, Kind] = {column.name: column.kind for column in columns if column.kind in ("number", "date")}
-    names = list(kinds)
+    numbers = list(kinds)
     looked_at = set[str]()
-    for block, values in number_blocks(table, [name if kinds[name] == "number" else "" for name in names]):
-        looked_at.update(names[place] for place in block)
+    for block, values in number_blocks(table, [name if kinds[name] == "number" else "" for name in numbers]):
+        looked_at.update(numbers[place] for place in block)
         for number in np.flatnonzero(may_hold_sentinels(values)).tolist():
-            found[names[block[number]]] = find_sentinels(values[:, number], "number")
+            found[numbers[block[number]]] = find_sentinels(values[:, number], "number")
     for column in columns:
         if column.name in kinds and column.name not in looked_at:
             values = cells.read(table.column(column.name), column.kind, column.spelling).values
             found[column.name] = find_sentinels(values, column.kind)
+        elif column.kind == "category":
+            levels = cells.texts(table.column(column.name)).drop_null().value_counts()
+            found[column.name] = find_level_sentinels(levels.field(0).to_pylist(), levels.field(1).to_pylist())
     rows = "rows" if n_rows is None else "sampled rows"
-    return {name: one._replace(rows=rows) for name in kinds if (one := found.get(name)) is not None}
+    names = [column.name for column in columns]
+    return {name: one._replace(rows=rows) for name in names if (one := found.get(name)) is not None}
 
 
 def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:

@@ -1,6 +1,7 @@
 """Values that stand for missing cells: those that a user names, and those that look as if they did."""
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -27,10 +28,24 @@ _NEXT, _STEPS = 10, 20
 _FEW_OTHERS, _MOST = 20, 3
 """Rows with other values at least, and sentinels of a column at most."""
 _CODES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 77, 88, 99, 777, 888, 999, 8888, 9999, 99999, 999999)
+_DAYS = ("0001-01-01", "1899-12-30", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
+_EPOCHS = tuple(float(np.datetime64(day, "us").astype(np.int64)) for day in _DAYS)
+"""Days that programs write for none, in microseconds since 1970."""
+_SURE = (-99.9, -999.0, -999.9, -9999.0, -99999.0, -999999.0)
+"""Numbers that are looked at in however few rows, where they lie apart; so are those days."""
+_OFTEN = 10.0
+"""How much more often than any other day one within the range must stand."""
+_FEWEST_COUNTED, _LARGEST_COUNTED = 4, 6
+"""Whole numbers from 0 up, next to which a code is found: different ones, and those that 9 is no count after."""
+_WORDS = re.compile(
+    r"[?.]|--?|#?n/?a|n\.a\.|nan|null|nil|unk(nown)?|unspecified|undefined|missing|no (answer|data)|"
+    r"not (known|measured|available|recorded|applicable)",
+    re.IGNORECASE,
+)
 
 
-Sentinel: TypeAlias = tuple[float, int, float]
-"""A value that may stand for "not measured", its rows, and the nearest of all others."""
+Sentinel: TypeAlias = tuple[float | str, int, float | None]
+"""A value that may stand for "not measured", its rows, and the nearest of all others, where it lies beyond them."""
 
 
 class Sentinels(NamedTuple):
@@ -44,7 +59,11 @@ class Sentinels(NamedTuple):
     def as_dicts(self) -> list[SentinelDict]:
         """Each value with its rows and the nearest other value, fit for JSON."""
         return [
-            {"value": cell_text(value, self.kind), "rows": rows, "nearest": cell_text(nearest, self.kind)}
+            {
+                "value": cell_text(value, self.kind),
+                "rows": rows,
+                "nearest": None if nearest is None else cell_text(nearest, self.kind),
+            }
             for value, rows, nearest in self.found
         ]
 
@@ -52,11 +71,11 @@ class Sentinels(NamedTuple):
         """The note that ``check`` and ``fit`` print."""
         parts, texts = [], [cell_text(value, self.kind) for value, _, _ in self.found]
         for (value, rows, nearest), text in zip(self.found, texts, strict=True):
-            bound = cell_text(nearest, self.kind)
-            beyond = "or more" if value < nearest else "or less"
-            if self.kind == "date":
-                beyond = "or later" if value < nearest else "or earlier"
-            parts.append(f"{text} in {rows:,} of {self.n_rows:,} {self.rows}, and {bound} {beyond} in all others")
+            others = "no other day in nearly as many" if self.kind == "date" else ""
+            if nearest is not None:
+                beyond = ("or later", "or earlier") if self.kind == "date" else ("or more", "or less")
+                others = f"{cell_text(nearest, self.kind)} {beyond[float(value) > nearest]} in all others"
+            parts.append(f"{text} in {rows:,} of {self.n_rows:,} {self.rows}" + (f", and {others}" if others else ""))
         it, values = ("it", texts[0]) if len(texts) == 1 else ("them", " and ".join(texts))
         options = " ".join(f"--missing {quoted(f'{name}={text}')}" for text in texts)
         listed = ", ".join(text if self.kind == "number" else repr(text) for text in texts)
@@ -73,33 +92,55 @@ def quoted(text: str) -> str:
     return shlex.quote(text) if text.isprintable() else "…"
 
 
-def cell_text(value: float, kind: Kind) -> str:
-    """A number as it is written in a table; a date, in microseconds since 1970, in the ISO format."""
+def cell_text(value: float | str, kind: Kind) -> str:
+    """A number as it is written in a table; a date, in microseconds since 1970, in the ISO format; a level."""
+    if isinstance(value, str):
+        return value
     if kind == "date":
-        return str(np.datetime64(int(value), "us")).removesuffix("T00:00:00.000000")
+        return str(np.datetime64(int(value), "us")).removesuffix(".000000").removesuffix("T00:00:00")
     return f"{value:.0f}" if value == np.trunc(value) and abs(value) < 2**53 else repr(float(value))
 
 
 def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
-    """Look for sentinels among the cells of a column as `cells.read` has them.
+    """Look for sentinels among the cells of a column of numbers or dates as `cells.read` has them.
 
     Columns both ends of which stand in few rows, as those of most do, are passed over without sorting.
     """
     values = cells.floats(values) if kind == "date" else values
     known = cells.is_usable(values)
     values = values if known.all() else values[known]
-    least = _least_rows(len(values))
-    if len(values) < least + _FEW_OTHERS or not may_hold_sentinels(values[:, None])[0]:
+    least, is_epoch = _least_rows(len(values)), kind == "date" and np.isin(values, _EPOCHS).any()
+    if len(values) < FEWEST_ROWS + _FEW_OTHERS or not (is_epoch or may_hold_sentinels(values[:, None])[0]):
         return None
     different, rows = np.unique(values.astype(np.float64), return_counts=True)
-    found = list[Sentinel]()
-    while len(found) < _MOST and (one := _of_an_end(different, rows, least, kind)) is not None:
-        found.append(one)
-        kept = different != one[0]
+    found, counts = list[float](), dict(zip(different.tolist(), rows.tolist(), strict=True))
+    while len(found) < _MOST and (more := _of_an_end(different, rows, least, kind)):
+        found += more
+        kept = ~np.isin(different, found)
         different, rows = different[kept], rows[kept]
     # The bound that is shown is that of the cells that are left.
-    left = [(value, n, float(different[0 if value < different[0] else -1])) for value, n, _ in found]
-    return Sentinels(kind, tuple(left), len(values)) if found else None
+    left: list[Sentinel] = [
+        (value, counts[value], float(different[0 if value < different[0] else -1])) for value in found
+    ]
+    for value in different[np.isin(different, _EPOCHS)].tolist() if kind == "date" else ():
+        if (
+            counts[value] >= max(least, _OFTEN * rows[different != value].max(initial=1))
+            and len(different) > _FEW_OTHERS
+        ):
+            left.append((value, counts[value], None))
+    return Sentinels(kind, tuple(left), len(values)) if left else None
+
+
+def find_level_sentinels(levels: Sequence[str], rows: Sequence[int]) -> Sentinels | None:
+    """Look for levels that may mean "not measured": words that say so, and codes among words."""
+    is_number = [re.fullmatch(r"-?\d+(\.\d+)?", level) is not None for level in levels]
+    are_words = len(levels) - sum(is_number) > sum(is_number)
+    found: list[Sentinel] = [
+        (level, count, None)
+        for level, count, own in zip(levels, rows, is_number, strict=True)
+        if _WORDS.fullmatch(level) or (own and are_words and (level[0] == "-" or set(level) == {"9"}))
+    ]
+    return Sentinels("category", tuple(found), sum(rows)) if 0 < len(found) < len(levels) else None
 
 
 def _least_rows(n_rows: Any) -> Any:
@@ -107,37 +148,56 @@ def _least_rows(n_rows: Any) -> Any:
 
 
 def may_hold_sentinels(values: npt.NDArray[Any]) -> Flags:
-    """Which columns of a block of numbers, shape (n, k), have an end that stands in rows enough."""
+    """Which columns of a block of numbers, shape (n, k), have an end that stands in rows enough, or is a known code."""
     known = cells.is_usable(values)
     least = _least_rows(known.sum(axis=0))
     lowest = values.min(axis=0, where=known, initial=np.inf)
     highest = values.max(axis=0, where=known, initial=-np.inf)
     rows = np.maximum((values == lowest).sum(axis=0), (values == highest).sum(axis=0))
-    return np.asarray(rows >= least)
+    return np.asarray((rows >= least) | np.isin(lowest, _SURE))
 
 
-def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: Kind) -> Sentinel | None:
-    """The sentinel at one of the ends of the different values, in order, if there is one."""
+def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: Kind) -> list[float]:
+    """The sentinels at one of the ends of the different values, in order, if there are any."""
+    sure = _EPOCHS if kind == "date" else _SURE
     for sign in (1.0, -1.0):
         values, counts = (different, rows) if sign > 0 else (-different[::-1], rows[::-1])
-        if len(values) < 4 or counts[0] < least or counts[1:].sum() < _FEW_OTHERS:
+        end = sign * float(values[0]) if len(values) else 0.0
+        if len(values) < 4 or counts[0] < (1 if end in sure else least) or counts[1:].sum() < _FEW_OTHERS:
             continue
-        end = sign * float(values[0])
-        is_negative = kind == "number" and sign > 0 and -end in _CODES and (values[1:] >= 0).sum() >= _NEXT
-        codes = -values[values < 0]
-        are_codes = is_negative and len(codes) <= _MOST and np.isin(codes, _CODES).all()
-        nines = kind == "number" and end > 9 and set(cell_text(end, kind)) == {"9"}
-        others, n_others, gap = values[1:], counts[1:].sum(), values[1] - values[0]
+        codes, n_from_0 = -values[values < 0], int((values >= 0).sum())
+        is_negative = kind == "number" and sign > 0 and -end in _CODES
+        are_codes = bool(n_from_0 >= _NEXT and len(codes) <= _MOST and np.isin(codes, _CODES).all())
+        # Or a single one below a few counts or grades.
+        is_single = len(codes) == 1 and n_from_0 >= _FEWEST_COUNTED and bool((values == np.round(values)).all())
+        nines = kind == "number" and abs(end) > 9 and set(cell_text(abs(end), kind)) <= {"9", "."}
+        # Codes next to 9, 99 or 999, such as 88, 77, 98 and 97, lie apart together.
+        family = np.isin(sign * values[1:], [end - 1, end - 2, end / 9 * 8, end / 9 * 7]) & (sign < 0 and end % 9 == 0)
+        others, of_others = values[1:][~family], counts[1:][~family]
+        if not len(others):
+            continue
+        n_others, gap = of_others.sum(), others[0] - values[0]
         if len(others) < _NEXT:
-            is_isolated = nines and gap >= STEPS * (others[-1] - others[0])
+            is_isolated = bool(nines and gap >= STEPS * (others[-1] - others[0]))
+            is_isolated = is_isolated or (end == 9 and _are_grades(-others[::-1]))
         else:
-            middle = others[np.searchsorted(np.cumsum(counts[1:]), n_others / 2.0)]
+            middle = others[np.searchsorted(np.cumsum(of_others), n_others / 2.0)]
             is_far = gap >= STEPS * np.diff(others[:_STEPS]).max() and gap >= REACH * (middle - values[0])
-            is_many = counts[0] < n_others and counts[0] >= SPIKE * counts[1 : 1 + _NEXT].mean()
-            is_isolated = is_far and (nines or is_many)
-        if are_codes or is_isolated:
-            return end, int(counts[0]), sign * float(values[1])
-    return None
+            is_many = counts[0] < n_others and counts[0] >= SPIKE * of_others[:_NEXT].mean()
+            is_isolated = bool(is_far and (nines or is_many or end in sure))
+        if is_isolated or (is_negative and (are_codes or is_single)):
+            return [end, *(sign * values[1:][family]).tolist()] if is_isolated else [end]
+    return []
+
+
+def _are_grades(values: Array) -> bool:
+    """Whether different values in order are whole numbers from 0 or 1 up to 6 at most, without a hole."""
+    return (
+        len(values) >= _FEWEST_COUNTED
+        and values[0] in (0.0, 1.0)
+        and values[-1] <= _LARGEST_COUNTED
+        and bool((np.diff(values) == 1.0).all())
+    )
 
 
 def check_missing(
