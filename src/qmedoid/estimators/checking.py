@@ -77,7 +77,7 @@ def check_table(
         names, hint = some_of([repr(name) for name in table.column_names]), did_you_mean(target, table.column_names)
         raise ParameterError(f"The target {target!r} is not a column.{hint} The columns are {names}.")
     asked = check_roles(("The 'roles' parameter", roles), names=table.column_names, target=target)
-    values = check_missing("The 'missing' parameter", missing, names=table.column_names, target=target)
+    values = check_missing("The 'missing' parameter", missing, names=table.column_names)
     table, how = in_roles(table, asked), {"decimal": decimal, "date_order": date_order, "missing": values}
     report = check_rows(table, target, asked, **how)  # type: ignore[arg-type]
     return with_quick_fits(report, table, DatasetSettings(target=target, roles=asked, **how))  # type: ignore[arg-type]
