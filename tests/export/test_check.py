@@ -207,3 +207,14 @@ def test_check_is_plain_json(odd):
     assert checks[0]["largest_difference"] is None
     assert "120 have no result; the first is row 0, nothing for" in sentence(checks[0])
     assert not is_sound(checks)
+
+
+def test_check_compares_probabilities_where_all_predictions_agree(odd):
+    """The same model at nearly the same prevalence: every prediction is the same, and no probability is."""
+    pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install duckdb")
+    saved, path = odd
+    shifted = saved.prior_shift(float(saved.model.decision.priors[1]) + 1e-4)
+    for found in check_export(saved.model, as_sql(shifted.model).encode(), "duckdb", path):
+        assert found["agree"] == 0
+        assert found["refused"] == 0
+        assert found["largest_difference"] < 1e-3
