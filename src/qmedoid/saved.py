@@ -439,6 +439,7 @@ class SavedModel:
         dialect: DialectName | None = None,
         table: str | None = None,
         force: bool = False,
+        check: str | Path | None = None,
     ) -> Export:
         """Write the model in another language, which scores records without Python.
 
@@ -453,6 +454,9 @@ class SavedModel:
             The table that the SQL selects from; ``records`` by default.
         force : bool
             Whether to overwrite a file that is no export; one that is an export is replaced.
+        check : str or Path, optional
+            A file with a table that the export is run on, in DuckDB, SQLite, onnxruntime or Node. `checks` of the
+            result says of each way to read it how many rows agree with the model.
 
         Raises
         ------
@@ -460,7 +464,7 @@ class SavedModel:
             The format cannot express the model; the message says why.
         """
         return export_model(
-            self.model, path, format=format, dialect=dialect, table=table, force=force, sha256=self.sha256
+            self.model, path, format=format, dialect=dialect, table=table, force=force, check=check, sha256=self.sha256
         )
 
     def circuit(

@@ -60,3 +60,25 @@ def test_export_refuses_options_of_another_format(cli, two, tmp_path):
 
 def test_export_is_written_to_a_file(cli, two):
     assert "must be a file" in cli("export", two.model, "--format", "js", "-o", "-").err
+
+
+def test_export_checks_itself_on_a_table(cli, two, tmp_path):
+    asked = ("--format", "sql", "--dialect", "sqlite", "-o", tmp_path / "model.sql", "--force")
+    rows = len(two.table)
+    checked = cli.ok("export", two.model, *asked, "--check", two.file, "--json").json
+    (found,) = checked["checks"]
+    assert (found["engine"], found["rows"], found["agree"], found["first"]) == ("SQLite", rows, rows, None)
+    printed = cli.ok("export", two.model, *asked, "--check", two.file)
+    assert printed.out.splitlines()[1].startswith(f"SQLite: all {rows} rows agree; the largest difference is ")
+    assert "checks" not in cli.ok("export", two.model, *asked, "--json").json
+
+
+def test_export_exits_with_1_where_the_engine_has_no_result(cli, tmp_path):
+    """Percentages are texts to SQLite, which has no way to read them: nothing is decided, and nothing in silence."""
+    table, model = tmp_path / "rates.csv", tmp_path / "rates.qmedoid"
+    table.write_text("rate,y\n" + "".join(f"{20 + i % 7 + 9 * (i % 2)}.5%,{i % 2}\n" for i in range(80)))
+    cli.ok("fit", table, "--target", "y", "-o", model, "--method", "evidence")
+    outcome = cli("export", model, "--format", "sql", "--dialect", "sqlite", "-o", tmp_path / "m.sql", "--check", table)
+    assert outcome.code == 1
+    assert "SQLite: 0 of 80 rows agree, 80 have no result; the first is row 0" in outcome.out
+    assert "rate: no number" in outcome.out

@@ -21,6 +21,7 @@ from qmedoid.cli.output import grid, print_json, show
 from qmedoid.estimators.documents import ComparisonDict, RecalibrateDict, StabilityDict
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.explain.documents import EffectDict, ExplainDict
+from qmedoid.export.documents import EngineCheckDict
 from qmedoid.model.documents import BudgetDict, Cell, Label, Notes, OperatingDict, PageDict, TrainingRowDict
 from qmedoid.quantum.documents import CircuitPlace, CircuitPlanDict, CircuitRunDict, PairCircuitDict, TrainedCircuitDict
 from qmedoid.report.documents import DiffDict, ReportDict
@@ -200,6 +201,7 @@ class ExportDict(TypedDict):
     dialect: Annotated[Literal["duckdb", "sqlite", "postgres"] | None, "The database that SQL is for, or null."]
     bytes: Annotated[int, "Size of the file."]
     model: Annotated[str | None, "SHA-256 of the model file, which the export names."]
+    checks: NotRequired[Annotated[list[EngineCheckDict], "With --check: what each engine finds in the table."]]
 
 
 class CircuitExportDict(TypedDict):

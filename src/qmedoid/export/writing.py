@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.export.documents import EngineCheckDict
 from qmedoid.export.sql.dialects import DialectName
 from qmedoid.methods.part import Part
 from qmedoid.model.model import Model
@@ -29,12 +30,13 @@ _STARTS = (b"// A model of qmedoid ", b"-- A model of qmedoid ", b"\x08\x09\x12\
 
 
 class Export(NamedTuple):
-    """A file that was written: where, in which format, for which database if for one, and its size in bytes."""
+    """A file that was written: where, in which format, for which database, its size, and what checks found."""
 
     path: Path
     format: Format
     dialect: DialectName | None
     bytes: int
+    checks: list[EngineCheckDict]
 
 
 def export_model(
@@ -45,6 +47,7 @@ def export_model(
     dialect: DialectName | None = None,
     table: str | None = None,
     force: bool = False,
+    check: str | Path | None = None,
     sha256: str | None = None,
 ) -> Export:
     """Write a model in another language; the file appears whole or not at all.
@@ -60,6 +63,8 @@ def export_model(
         The table that the SQL selects from; ``records`` by default.
     force : bool
         Whether to overwrite a file that is no export; one that is an export is replaced.
+    check : path-like, optional
+        A table that the export is run on, in its engine; `checks` of the result compares it with the model.
     sha256 : str or None
         Of the model file, which the export names.
 
@@ -70,7 +75,7 @@ def export_model(
     ModelError
         The format cannot express the model.
     MissingExtraError
-        The package that writes the format is not installed.
+        The package that writes the format, or the engine that checks it, is not installed.
     """
     if format not in FORMATS:
         raise ParameterError(f"The 'format' parameter must be one of {list(FORMATS)}. Got {format!r} instead.")
@@ -91,10 +96,16 @@ def export_model(
     if start and not start.startswith(_STARTS):
         raise would_be_lost(path)
     module, _, name = _WRITERS[format].partition(":")
-    content: bytes = getattr(import_module(module), name)(model, sha256, **given)
+    write: Callable[..., bytes] = getattr(import_module(module), name)
+    content, checks = write(model, sha256, **given), list[EngineCheckDict]()
+    if check is not None:
+        from qmedoid.export.checking import check_export  # databases and processes, which scoring has no use for
+
+        checked = content if given.get("table") is None else write(model, sha256, dialect=given["dialect"])
+        checks = check_export(model, checked, given.get("dialect", format), check)
     with atomic_file(path) as file:
         file.write(content)
-    return Export(path, format, given.get("dialect"), len(content))  # type: ignore[arg-type]
+    return Export(path, format, given.get("dialect"), len(content), checks)  # type: ignore[arg-type]
 
 
 def check_exported(model: Model) -> None:

@@ -74,6 +74,33 @@ class SqlDialect:
         """A text that is compared byte by byte, whatever the collation of its column."""
         return f"({text} COLLATE {self.binary})"
 
+    def matches(self, text: str, pattern: str) -> str:
+        """Whether a text has a part that matches a regular expression, which SQLite does not know."""
+        quoted = self.string(pattern)
+        return f"REGEXP_MATCHES({text},{quoted})" if self.name == "duckdb" else f"{text} ~ {quoted}"
+
+    def is_one_of(self, text: str, words: Iterable[str]) -> str:
+        """Whether a text is one of some words; in DuckDB a long list of texts takes long to plan."""
+        words = list(dict.fromkeys(words))
+        if self.name == "sqlite":
+            return f"{self.exactly(text)} IN ({','.join(map(self.string, words))})"
+        return self.matches(text, f"^({'|'.join(map(re.escape, words))})$")
+
+    def has_digits(self, text: str) -> str:
+        """Whether a text has digits in it, in DuckDB those of any script."""
+        if self.name == "sqlite":
+            return f"{text} GLOB '*[0-9]*'"
+        return self.matches(text, r"\p{Nd}" if self.name == "duckdb" else "[0-9]")
+
+    def if_text(self, cell: str, value: str, other: str) -> str:
+        """A value for a cell that is a text, and another one else; DuckDB decides it once for a column."""
+        name, is_text = {
+            "duckdb": (f"TYPEOF({cell})", "='VARCHAR'"),
+            "sqlite": (f"TYPEOF({cell})", " IN ('text','blob')"),
+            "postgres": (f"CAST(PG_TYPEOF({cell}) AS text)", " IN ('text','character varying','character')"),
+        }[self.name]
+        return f"CASE WHEN {name}{is_text} THEN {value} ELSE {other} END"
+
     def exp(self, exponent: str) -> str:
         """The exponential of an expression that is at most moderate."""
         if self.name == "postgres":

@@ -138,7 +138,7 @@ def sql_file(model: Model, sha256: str | None = None, *, dialect: str = "duckdb"
     stages = Stages(language)
     first = np.cumsum([0, *(len(encoding.outputs) for encoding in model.encodings)]).tolist()
     read = [(model.contract.columns[place], model.encodings[place], first[place]) for place in model.layout.used]
-    encoded, fragile, issues = read_columns(stages, read, set(model.columns.tolist()))
+    encoded, refused, issues = read_columns(stages, read, set(model.columns.tolist()))
     outputs, nearest = list[list[str]](), list[str]()
     for part, weight in reversed(list(zip(model.parts, model.weights.tolist(), strict=True))):
         names, rows = part_writer("sql", part)(part, stages, encoded, weight > 0)
@@ -152,9 +152,7 @@ def sql_file(model: Model, sha256: str | None = None, *, dialect: str = "duckdb"
     named = _of_two(model, stages, outputs) if len(classes) == 2 else _of_more(model, stages, outputs, classes)
     named |= {f"nearest_{one}": text for one, text in zip(classes, nearest, strict=True)}
     named = {_free(name, model, language): text for name, text in named.items()}
-    if fragile:
-        missing = " OR ".join(f"{name} IS NULL" for name in fragile)
-        named = {name: f"CASE WHEN {missing} THEN NULL ELSE {text} END" for name, text in named.items()}
+    named = {name: f"CASE {refused} WHEN 0 THEN {text} END" for name, text in named.items()}
     named[_free("issues", model, language)] = f"NULLIF(SUBSTR({issues},3),'')"
     query = stages.query(_table(table, language), {language.identifier(name): text for name, text in named.items()})
     return (_header(model, sha256, language, table, list(named)) + query).encode()
@@ -196,9 +194,13 @@ def _header(model: Model, sha256: str | None, dialect: SqlDialect, table: str, o
         f"Selects all columns of the table {json.dumps(table)}, and of every record {json.dumps(outputs)[1:-1]}.",
         f"Classes: {classes}. A nearest medoid is given by its row of the training table, counted from 0.",
         "The issues of a record are NULL where its cells are as in the training table.",
+        "Where a column has a type that cannot hold what it held in training, or a number is written otherwise, the "
+        "results are NULL too, and the issues say why.",
     ]
     if any(column.kind == "category" for column in model.contract.columns):
         lines.append("Levels are compared letter by letter: one that only looks the same is a new level.")
+    if dialect.name == "duckdb":
+        lines.append("Read CSV files by read_csv(..., all_varchar=true): DuckDB may else take yes for a truth value.")
     if dialect.name == "sqlite":
         lines.append("The table must be one with rowids, not a view; EXP and SQRT need the math functions of SQLite.")
     return "".join(f"-- {line}\n" for line in lines)
