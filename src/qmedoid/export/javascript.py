@@ -16,11 +16,12 @@ from qmedoid.methods.evidence.part import EvidencePart
 from qmedoid.methods.nearest.part import NearestPart
 from qmedoid.methods.neighbors.part import NeighborsPart
 from qmedoid.methods.rare.part import RarePart
-from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.model.contract import COMPOUND, Column, Dates, Encoding, Levels
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
+from qmedoid.tables.numbers import needs_unit, rules_of_texts
 
-FORMAT = 3
+FORMAT = 4
 """Of the JSON; `engine.js` reads this one."""
 
 
@@ -55,12 +56,14 @@ def as_document(model: Model, sha256: str | None = None) -> dict[str, Any]:
     assert medoids is not None, "only a circuit has none"
     used = set(model.layout.used)
     columns = zip(model.contract.columns, model.encodings, strict=True)
+    has_rules = any(one.spelling or one.kind == "date" for one in model.contract.columns)
     return {
         "format": FORMAT,
         "version": __version__,
         "sha256": sha256,
         "target": model.contract.target,
         "classes": list(model.decision.classes),
+        "rules": rules_of_texts() if has_rules else None,
         "columns": [_column(column, encoding, place in used) for place, (column, encoding) in enumerate(columns)],
         "parts": [{"type": part.name, **part_writer("js", part)(part)} for part in model.parts],
         "weights": packed(model.weights),
@@ -95,6 +98,8 @@ def _column(column: Column, encoding: Encoding, is_read: bool) -> dict[str, Any]
         "open": column.is_open,
         "levels": list(column.levels),
         "spelling": column.spelling,
+        "isCompound": column.spelling in COMPOUND,
+        "needsUnit": column.kind == "number" and needs_unit(column.spelling),
         "missingValues": list(column.missing_values),
         "read": is_read,
         "outputs": len(encoding.outputs),
