@@ -229,7 +229,14 @@ def test_time_column_holds_iso_dates(tmp_path, texts):
 
 @pytest.mark.parametrize(
     ("kind", "spelling"),
-    [("number", "1.234.5"), ("number", "d.m.y"), ("date", "1,234"), ("category", "1,234"), ("number", "1234 a, b"), ("number", "1:28:00")],
+    [
+        ("number", "1.234.5"),
+        ("number", "d.m.y"),
+        ("date", "1,234"),
+        ("category", "1,234"),
+        ("number", "1234 a, b"),
+        ("number", "1:28:00"),
+    ],
 )
 def test_spelling_of_another_kind_is_none(kind, spelling):
     assert not is_spelling(kind, spelling)  # loading refuses it

@@ -100,23 +100,23 @@ const qmedoid = (() => {
       const changed = text.replace(/\p{Nd}/gu, digit);
       return changed === text ? text : Array.from(changed, (sign) => rules.digitSigns[sign] ?? sign).join("");
     };
-    const power = replacing([rules.power]), signs = replacing(rules.signs), sameUnit = replacing(rules.units);
-    const parts = flagged(rules.parts, "u"), caseless = flagged(rules.caseless, "u"), money = flagged(rules.money, "u");
+    const plain = replacing(rules.plain), signs = replacing(rules.signs), sameUnit = replacing(rules.units);
+    const split = flagged(rules.split, "u"), parts = flagged(rules.around, "u"), caseless = flagged(rules.caseless, "u"), money = flagged(rules.money, "u");
     const scaled = flagged(rules.scaled, "u"), raised = /[×x·*] ?10[⁰¹²³⁴-⁹⁻]/;
     const clean = (given) => {
-      const text = signs(plainDigits(power(given)));
+      const text = signs(plainDigits(plain(given)));
       if (!raised.test(text)) return text;
       return Array.from(text.replace(/ ?[×x·*] ?10/g, "e"), (sign) => rules.superscripts[sign] ?? sign).join("");
     };
     const number = (text) => {
-      const found = parts.exec(clean(text))?.groups;
+      const given = split.exec(clean(text))?.groups, found = given && parts.exec(`${given.front}0${given.back}`)?.groups;
       if (!found) return null;
       const sign = found.before + found.sign + found.after + found.last.replace(")", "");
       const braces = found.open + found.inner + found.close + found.last.replace("-", "");
       const same = sameUnit(`${found.left}|${found.right}`.replace(/^\|+|\|+$/g, "").trim());
       const unit = caseless.test(same) ? same.toLowerCase() : same;
       const isOne = ["", "+", "-", "()"].includes(braces + sign) && !unit.includes("|") && (found.after === "" || money.test(unit));
-      return isOne ? { body: found.body, power: found.power, unit, sign: braces === "()" || sign === "-" ? "-" : "" } : null;
+      return isOne ? { body: given.body, power: given.power, unit, sign: braces === "()" || sign === "-" ? "-" : "" } : null;
     };
     const magnitude = (unit) => {
       const found = scaled.exec(unit)?.groups;

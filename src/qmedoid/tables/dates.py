@@ -198,7 +198,8 @@ def _with_offsets(text: pa.Array) -> pa.Array:
 
 def _in_iso(text: pa.Array, spelling: str) -> pa.Array:
     """Texts with their dates in ISO order, as far as they are read by the spelling."""
-    text = _with_offsets(text)
+    if pc.any(pc.match_substring_regex(text, r"[A-Z]$|:[\d.]+ [+-]|^\d:")).as_py():
+        text = pc.replace_substring_regex(_with_offsets(text), r"^(\d):", r"0\1:")
     iso = pc.replace_substring_regex(text, _YEAR_FIRST, r"\1-\2-\3T\4")
     if pc.any(pc.match_substring_regex(iso, _named(_ANY_MONTH))).as_py():
         for number, month in enumerate(_MONTHS, 1):
@@ -212,7 +213,6 @@ def _in_iso(text: pa.Array, spelling: str) -> pa.Array:
             years = {r"[0-5]\d|6[0-8]": "20", r"69|[7-9]\d": "19"}
         for year, century in years.items():
             iso = pc.replace_substring_regex(iso, _numeric(spelling[1], year), century + to)
-    iso = pc.replace_substring_regex(iso, r"^(\d):", r"0\1:")
     iso = pc.replace_substring_regex(iso, r"(?i) ?[ap]\.?m\.?$", "")
     iso = pc.replace_substring_regex(iso, r"-(\d)-", r"-0\1-")
     iso = pc.replace_substring_regex(iso, r"-(\d)T", r"-0\1T")

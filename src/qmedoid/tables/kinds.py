@@ -296,8 +296,8 @@ def _text_column(name: str, array: pa.Array, hints: Hints, *, keep: bool) -> tup
     kind, spelling, read, note = read_text(name, text, *hints)
     if read is None:
         found = _category_column(name, text, keep=keep, note=note)
-        if found == OWN_TEXT and note and (problem := note.partition(" is taken as texts, ")[2]):
-            return f"every text is different and {problem}"
+        if found == OWN_TEXT and note and (problem := note.partition(" is taken as texts, not as ")[2]):
+            return f"every text is different, and they are not read as {problem}"
         # A guess that the user can overrule keeps its words.
         if isinstance(found, str) and found not in IDENTIFIERS and note:
             return f"{found} ({note.partition(': ')[2]})"

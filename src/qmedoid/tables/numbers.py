@@ -30,17 +30,25 @@ MOSTLY = 0.9
 """A text column is one of numbers if at least this share of its cells are."""
 
 _CURRENCY = (
-    r"(?:US|R|A|C)?\$|[€£¥₹₩₽₺₫₴₪฿₱]|kr\.?|zł|Kč|Ft|Fr\.|Rs\.?|USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF"
+    r"(?:US|R|A|C)?\$|[€£¥₹₩₽₺₫₴₪฿₱]|kr\.?|zł|Kč|Ft|Fr\.?|Rs\.?|USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF"
     r"|CNY|INR|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD"
 )
+_MAGNITUDES = {"k": 3, "K": 3, "M": 6, "m": 6, "B": 9, "b": 9} | {
+    written: power
+    for power, words in ((3, "tsd thousand"), (6, "mn mio mln million"), (9, "bn mrd billion"), (12, "tn trillion"))
+    for word in words.split()
+    for written in (word, word.title(), word.upper())
+}
 _BODY = r"\d(?:[\d.,' ]*\d)?[.,]?|[.,]\d+"
 # A sign, or a word, maybe with an exponent; several of them, as in kg/m2, mg/dL, L/100 km and beats per min.
 _ATOM = r"""(?:[°℃℉‰Ω%"'][A-Za-z]?|(?:[kcdm]?m|ft|in|yd|mi|s)\^?-?[1-4]|\pL+[²³]?\.?)"""
 _UNIT = rf"{_ATOM}(?:(?: ?[/·*] ?(?:10{{1,3}} ?)?| ){_ATOM}){{0,3}}"
-_PARTS = (
+# Digits with their signs, and what stands around them, with 0 for these. A larger pattern of the front is much slower.
+_SPLIT = rf"^(?P<front>[^\d.,]*)(?P<body>{_BODY})(?P<power>(?:[eE][+-]?\d+)?)(?P<back>.*)$"
+_AROUND = (
     rf"^(?P<open>\(?)(?P<before>[+-]?) ?(?P<left>(?:{_CURRENCY}|(?:kg|lbs?|oz|cm|mm|km|ft|mi) )?) ?(?P<inner>\(?)"
-    rf"(?P<sign>[+-]?)(?P<body>{_BODY})(?P<power>(?:[eE][+-]?\d+)?)(?P<close>\)?) ?(?P<after>-?) ?"
-    rf"(?P<right>(?:{_CURRENCY}|{_UNIT})?)(?P<last>[-)]?)$"
+    rf"(?P<sign>[+-]?)0(?P<close>\)?) ?(?P<after>-?) ?"
+    rf"(?P<right>(?:(?:(?:{'|'.join(_MAGNITUDES)})?\.? ?)(?:{_CURRENCY})|{_UNIT})?)(?P<last>[-)]?)$"
 )
 _MONEY = rf"^(?:{_CURRENCY}|%)?$"
 # Signs that mean the same, and powers of ten as they are printed.
@@ -52,7 +60,8 @@ _SAME_SIGNS = (
     ("[\u00b5]", "\u03bc"),
     ("[\u00ba]", "\u00b0"),
 )
-_POWER = r" ?[×x·*] ?10(?:\^|\*\*)\(?\+?(-?\d+)\)?"
+_ABBREVIATED = (r"^(\W*(?:kr|Fr|Rs))\. ?", r"\1 ")
+_POWER = (r" ?[×x·*] ?10(?:\^|\*\*)\(?\+?(-?\d+)\)?", r"e\1")
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True))
 
 
@@ -73,16 +82,13 @@ _SAME_UNIT = (
     (rf"^(\pL{{3,}}[a-hj-rtv-z]|{_in_any_case('lb kg yr hr wk day min sec pc pt')})[sS]$", r"\1"),
 )
 _CASELESS = rf"^(?:{_in_any_case('kg km cm lb ft oz cc hp yr hr day min sec')}|[A-Z][a-z]{{2,}}|[A-Z]{{4,}})$"
-_MAGNITUDES = {"k": 3, "K": 3, "M": 6, "m": 6, "B": 9, "b": 9}
-for _words, _power in (("tsd thousand", 3), ("mn mio mln million", 6), ("bn mrd billion", 9), ("tn trillion", 12)):
-    for _word in _words.split():
-        _MAGNITUDES |= dict.fromkeys((_word, _word.title(), _word.upper()), _power)
 _MAY_BE_UNITS = frozenset("KMmBb")
 """Magnitudes that are units as well, unless another magnitude or a currency stands in the column."""
 _SCALED = rf"^(?P<letters>(?:{'|'.join(_MAGNITUDES)})?)\.? ?(?P<rest>(?:{_CURRENCY})?)$"
 _MOST_UNITS = 20
 """Different units of a column from which on they are no units."""
-_ORDINALS = frozenset(("st", "nd", "rd", "th"))
+# Ordinals, seats and rooms, streets; a liter, a volt and the like are units.
+_OF_NAMES = r"^(?:st|nd|rd|th|[B-EHIOPQRXYZ])$|[a-z] [A-Z][a-z]"
 
 # A number of 1 to 3 digits, and one with exactly three behind one point: 1275 or 1.275?
 _SHORT = r"^[+-]?\d{1,3}$"
@@ -93,14 +99,14 @@ _POINT_CURRENCIES = ("$", "US$", "£", "₹", "USD", "GBP")
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _ADDRESS = rf"^{_OCTET}(?:\.{_OCTET}){{3}}$"
 _DURATION_NAME = r"(?i)duration|elapsed|run_?time|lap_?time|up_?time|down_?time|split|dauer|time_(taken|spent)"
-_CLOCK = r"^-?(?:\d+ days?,? )?\d+:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?$"
-_OF_DAY = r"^(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?:\.\d+)?$"
+_CLOCK = r"^-?(?:\d+ days?,? )?\d+:[0-5]\d(?::[0-5]\d)?(?:[.,]\d+)?$"
+_OF_DAY = r"^(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$"
 _IN_THE_WAY = {
     "an ordinal": r"\d+ ?(?:st|nd|rd|th)",
     "a range": r"\d+(?:[.,]\d+)? ?(?:-|–|to|bis|\.\.) ?\d+(?:[.,]\d+)?(?: ?\pL+)?",
     "a bound": r"(?:[<>≤≥]=?|under|over|up to|at (?:least|most)) ?\d[\d.,]*(?: ?\pL+)?|\d[\d.,]* ?(?:\+|or more)",
     "an approximation": r"(?:~|≈|ca\.?|circa|about|approx\.?|around) ?\d[\d.,]*(?: ?\pL+)?",
-    "a fraction": r"(?:\d+ )?\d+ ?[/⁄] ?\d+|\d* ?[½¼¾⅓⅔]",
+    "a fraction, or a pair of numbers": r"(?:\d+ )?\d+ ?[/⁄] ?\d+|\d* ?[½¼¾⅓⅔]",
 }
 DOUBTFUL = r"^[^.,]*[1-9]\d{0,2}[.,]\d{3}[^.,\d]*$"
 
@@ -157,10 +163,11 @@ def rules_of_texts() -> dict[str, Any]:
     return {
         "zeros": other_zeros(),
         "digitSigns": DIGIT_SIGNS,
-        "power": (_POWER, r"e\1"),
+        "plain": (_POWER, _ABBREVIATED),
         "signs": _SAME_SIGNS,
         "superscripts": _SUPERSCRIPTS,
-        "parts": _PARTS,
+        "split": _SPLIT,
+        "around": _AROUND,
         "units": _SAME_UNIT,
         "caseless": _CASELESS,
         "money": _MONEY,
@@ -257,12 +264,13 @@ def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
         cells, body, units = cells.filter(bare), body.filter(bare), []
         n_bare = len(cells)
     if len(units) > 1:
-        if len(units) > max(2, min(_MOST_UNITS, len(cells) // 4)) or not _ORDINALS.isdisjoint(units):
-            return Spelt(None)  # words, or parts of names
+        is_few = len(units) <= max(2, min(_MOST_UNITS, len(cells) // 4))
+        if not is_few or any(re.search(_OF_NAMES, unit) for unit in units):
+            return Spelt(None)
         examples = [_example(cells, pc.equal(marks, unit)) for unit in sorted(units)[:2]]
         return Spelt(None, problem=f"{examples[0]!r} and {examples[1]!r} have two units")
     unit = units[0] if units else ""
-    if len(unit) > 20 or unit in _ORDINALS:
+    if len(unit) > 20 or re.search(_OF_NAMES, unit):
         return Spelt(None)
     may_lack = ""
     if unit and n_bare and not is_money:
@@ -328,13 +336,22 @@ def names_durations(name: str) -> bool:
 
 
 def what_is_in_the_way(text: pa.Array) -> str:
-    """Why texts that hold numbers are none: nearly all are numbers, ranges, bounds and the like. Empty otherwise."""
+    """Why texts with numbers are none: all but one in ten are numbers, ranges, bounds and the like; empty otherwise."""
     cells = text.drop_null().unique()
-    found = {what: _n_matches(cells, rf"^(?:{pattern})$") for what, pattern in _IN_THE_WAY.items()}
-    if not any(found.values()) or sum(found.values()) + pc.sum(look_like_numbers(cells)).as_py() < MOSTLY * len(cells):
+    odd = cells.filter(pc.match_substring_regex(cells, rf"^(?:{'|'.join(_IN_THE_WAY.values())})$"))
+    if len(odd) <= (1 - MOSTLY) * len(cells) or len(odd) + pc.sum(look_like_numbers(cells)).as_py() < MOSTLY * len(
+        cells
+    ):
         return ""
-    what = max(found, key=lambda one: found[one])
-    return f"{_example(cells, pc.match_substring_regex(cells, f'^(?:{_IN_THE_WAY[what]})$'))!r} is {what}"
+    patterns = {what: rf"^(?:{pattern})$" for what, pattern in _IN_THE_WAY.items()}
+    what = max(patterns, key=lambda one: _n_matches(odd, patterns[one]))
+    return f"{_example(odd, pc.match_substring_regex(odd, patterns[what]))!r} is {what}"
+
+
+def may_hold_numbers(text: pa.Array) -> bool:
+    """Whether enough texts have digits for a column of numbers or of dates: one look tells of most that they do not."""
+    rows, different = text.drop_null(), text.unique()
+    return _n_matches(rows, r"\pN") >= MOSTLY * len(rows) or 2 * _n_matches(different, r"\pN") >= len(different)
 
 
 def may_be_thousands(text: pa.Array) -> bool:
@@ -382,7 +399,10 @@ def _signs(form: str) -> tuple[str, str, bool]:
 
 def _plain_signs(text: pa.Array) -> pa.Array:
     """Texts with plain digits, blanks, minus signs, quotes and powers of ten for the typographic ones."""
-    text = pc.replace_substring_regex(text, _POWER, r"e\1")
+    if pc.any(pc.match_substring_regex(text, r"10(?:\^|\*\*)")).as_py():
+        text = pc.replace_substring_regex(text, *_POWER)
+    if pc.any(pc.match_substring_regex(text, _ABBREVIATED[0])).as_py():
+        text = pc.replace_substring_regex(text, *_ABBREVIATED)
     if pc.all(pc.string_is_ascii(text)).as_py():
         return text
     text = ascii_digits(text)
@@ -399,31 +419,32 @@ def _plain_signs(text: pa.Array) -> pa.Array:
 
 def _parts(text: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
     """Body, power, unit and whether it is negative, of texts that look like numbers; null where a text does not."""
-    text = _plain_signs(text)
-    parts = pc.extract_regex(text, _PARTS)
-    field = {name: pc.struct_field(parts, name) for name in ("body", "power", "open", "inner", "close", "last")}
-    after = pc.struct_field(parts, "after")
-    signs = pc.binary_join_element_wise(*(pc.struct_field(parts, name) for name in ("before", "sign")), after, "")
-    last, opened = field["last"], pc.binary_join_element_wise(field["open"], field["inner"], "")
-    signs = pc.binary_join_element_wise(signs, pc.replace_substring(last, ")", ""), "")
-    closed = pc.binary_join_element_wise(field["close"], pc.replace_substring(last, "-", ""), "")
-    braces = pc.binary_join_element_wise(opened, closed, "")
-    units = pc.binary_join_element_wise(pc.struct_field(parts, "left"), pc.struct_field(parts, "right"), "|")
-    encoded = pc.utf8_trim_whitespace(pc.utf8_trim(units, "|")).dictionary_encode()
-    own = _same_units(encoded.dictionary)
-    unit, is_money = (
-        one.take(encoded.indices) for one in (own, pc.match_substring_regex(own, rf"^(?:{_CURRENCY}|%)?$"))
-    )
+    parts = pc.extract_regex(_plain_signs(text), _SPLIT)
+    front, body, power, back = (pc.struct_field(parts, name) for name in ("front", "body", "power", "back"))
+    # Most columns have few different texts around their digits.
+    encoded = pc.binary_join_element_wise(front, "0", back, "").dictionary_encode()
+    # Groups are found much slower than a match, and of names few match.
+    others = pc.invert(pc.match_substring_regex(encoded.dictionary, _AROUND))
+    around = pc.extract_regex(pc.if_else(others, pa.scalar(None, encoded.dictionary.type), encoded.dictionary), _AROUND)
+    field = {
+        name: pc.struct_field(around, name) for name in ("before", "sign", "after", "open", "inner", "close", "last")
+    }
+    last, after = field["last"], field["after"]
+    signs = pc.binary_join_element_wise(field["before"], field["sign"], after, pc.replace_substring(last, ")", ""), "")
+    ends = pc.binary_join_element_wise(field["close"], pc.replace_substring(last, "-", ""), "")
+    braces = pc.binary_join_element_wise(field["open"], field["inner"], ends, "")
+    units = pc.binary_join_element_wise(pc.struct_field(around, "left"), pc.struct_field(around, "right"), "|")
+    unit = _same_units(pc.utf8_trim_whitespace(pc.utf8_trim(units, "|")))
     # One sign at most, braces that are closed and in no company, one unit, and no word behind a dash: 12-A is a code.
     is_one = pc.and_(
-        pc.is_in(pc.binary_join_element_wise(braces, signs, ""), value_set=pa.array(["", "+", "-", "()"], text.type)),
+        pc.is_in(pc.binary_join_element_wise(braces, signs, ""), value_set=pa.array(["", "+", "-", "()"], braces.type)),
         pc.invert(pc.match_substring(unit, "|")),
     )
-    is_one = pc.and_(is_one, pc.or_(pc.equal(after, ""), is_money))
-    nothing = pa.scalar(None, text.type)
-    body = pc.if_else(is_one, field["body"], nothing)
+    is_one = pc.and_(is_one, pc.or_(pc.equal(after, ""), pc.match_substring_regex(unit, _MONEY)))
     negative = pc.or_(pc.equal(braces, "()"), pc.equal(signs, "-"))
-    return body, field["power"], pc.if_else(is_one, unit, nothing), negative
+    unit = pc.if_else(is_one, unit, pa.scalar(None, unit.type)).take(encoded.indices)
+    body = pc.if_else(unit.is_valid(), body, pa.scalar(None, body.type))
+    return body, power, unit, negative.take(encoded.indices)
 
 
 def _same_units(units: pa.Array) -> pa.Array:

@@ -22,6 +22,7 @@ from qmedoid.tables.numbers import (
     find_spelling,
     look_like_numbers,
     may_be_thousands,
+    may_hold_numbers,
     names_durations,
     needs_unit,
     respelt,
@@ -89,6 +90,8 @@ def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOr
         return _thousands_or_fractions(name, text, decimal) or TextRead(
             "number", "", plain, _doubt(name, text, decimal)
         )
+    if not may_hold_numbers(text):
+        return TextRead("category")
     spelt = _spelt_numbers(name, text, given, decimal)
     if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
         return spelt
