@@ -195,6 +195,48 @@ def test_javascript_reads_texts_by_the_spelling_of_their_column(tmp_path):
         assert bool(said) == bool(issues.columns), (name, cell)
 
 
+WRITTEN = {
+    "weight": ("{:.1f} kg", ["84KG", "84 kgs.", "84 lb", "84", "kg 84", "٨٤ kg", "８４kg", "1.5e1 kg", "x kg"]),
+    "price": ("€{:.1f}k", ["€1.2M", "1.2 Mio. €", "€800", "1.2", "$1.2k", "1.2k", "1e3k €", "1.2 lb"]),
+    "elapsed": ("{:.0f}:28:03.5", ["1:28:00", "2 days, 1:28:00", "-1:28:00,5", "1:28", "99:59:59", "1:60:00", "9 min"]),
+    "words": ("{:.0f}h 30m", ["90 min", "1h30m", "1.5 hours and 3 minutes", "45s", "1 week, 2 days", "5", "-1h"]),
+    "iso": ("PT{:.0f}H30M", ["PT90M", "P1DT2H", "PT1.5S", "1h", "P", "pt1h"]),
+    "height": ("{:.0f}'11\"", ["5'11\"", "5’11”", "5 ft 11 in", "5 feet", "6'", "5'12\"", "71", "5′10.5″"]),
+    "power": ("{:.1f}×10^3", ["1.5×10³", "1.5x10^-2", "2·10⁻¹²", "1.5e3", "−1.5", "(2)", "2-", "1,5", "$5"]),
+    "short": ("{:02d}.12.24", ["31.01.69", "31.01.68", "1.2.2024", "2024-01-02", "31.01.24 7:05", "31.02.24"]),
+    "zone": ("2024-01-{:02d} 12:00 CET", ["2024-01-05 12:00 CEST", "2024-01-05 12:00 +01:00", "2024-01-05 12:00 IST",
+                                          "2024-01-05T12:00Z", "２０２４-01-05"]),
+    "time": ("{:d}:05", ["7:13", "07:13", "23:59:59", "24:00", "7"]),
+}  # fmt: skip
+
+
+@needs_node
+def test_javascript_reads_units_durations_zones_and_digits_as_tables_do(tmp_path):
+    """What a table reads is the same number, what it does not read is named by both."""
+    values, y = np.arange(120) % 22 + 1, np.arange(120) // 11 % 2
+    cells = {
+        name: [form.format(v if "d" in form.split("}")[0] else v / 1.0) for v in values.tolist()]
+        for name, (form, _) in WRITTEN.items()
+    }
+    table = pa.table(cells)
+    classifier = MedoidClassifier(method=EvidenceClassifier(random_state=0), refine="never", random_state=0)
+    model = classifier.fit(table, y).model_
+    assert [(column.kind, column.spelling) for column in model.contract.columns] == [
+        ("number", "1234.5 kg"), ("number", "1234.5k €"), ("number", "h:mm:ss"), ("number", "1h 30m"),
+        ("number", "PT1H30M"), ("number", "5'11\""), ("number", "1234.5"), ("date", "d.m.yy"), ("date", ""),
+        ("date", ""),
+    ]  # fmt: skip
+    first = table.slice(0, 1)
+    tried = [(name, cell) for name, (_, given) in WRITTEN.items() for cell in given]
+    records = [first.to_pylist()[0] | {name: cell} for name, cell in tried]
+    found = run_in_node(as_javascript(model), records, tmp_path)
+    for (name, cell), scores, said in zip(tried, found["scores"], found["issues"], strict=True):
+        changed = first.set_column(first.column_names.index(name), name, pa.array([cell]))
+        expected, issues = _decided(model, changed)
+        np.testing.assert_allclose(scores, expected, atol=1e-10, err_msg=f"{name}: {cell!r}")
+        assert bool(said) == bool(issues.columns), (name, cell)
+
+
 @needs_node
 def test_javascript_knows_columns_by_names_that_objects_are_born_with(tmp_path):
     names = ["__proto__", "constructor", "toString", "length"]

@@ -125,6 +125,23 @@ def test_sql_reads_texts_as_the_model(dialect):
     assert found["issues"][10:] == ["first: no number", "flag: no boolean", "day: no date", "moment: no date"]
 
 
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_sql_takes_numbers_for_units_and_durations_and_no_texts(dialect):
+    """A database holds kilograms and seconds; a text with another unit or of another kind is never read."""
+    numbers = np.arange(120) % 40 + 50
+    texts = {"weight": [f"{one} kg" for one in numbers], "run": [f"{one % 3}:{one - 45:02d}:00" for one in numbers]}
+    classifier = MedoidClassifier(method=EvidenceClassifier(random_state=0), refine="never", random_state=0)
+    saved = classifier.fit(pa.table(texts), numbers > 70).to_saved()
+    assert [one.spelling for one in saved.model.contract.columns] == ["1234 kg", "h:mm:ss"]
+    seconds = [3600 * (one % 3) + 60 * (one - 45) for one in numbers.tolist()]
+    sql = as_sql(saved.model, dialect=dialect)
+    found = DATABASES[dialect](sql, pa.table({"weight": numbers, "run": seconds}))
+    assert_sql_agrees(found, saved, pa.table(texts))
+    assert not any(found["issues"])
+    written = DATABASES[dialect](sql, pa.table(texts).slice(0, 3))
+    assert written["issues"] == ["weight: no number; run: no number"] * 3
+
+
 def test_sql_compares_levels_exactly_whatever_the_collation():
     saved, table, issues = odd_cells()
     found = in_sqlite(as_sql(saved.model, dialect="sqlite"), table, collation="NOCASE")

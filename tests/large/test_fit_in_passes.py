@@ -20,6 +20,7 @@ from qmedoid.large.runner import SummaryFolder, file_runner, file_table
 from qmedoid.model.model import Model
 from qmedoid.model.storage.model_file import model_bytes
 from qmedoid.tables.dataset import Dataset, DatasetSettings
+from qmedoid.tables.encode import encode_batch
 
 N_ROWS = 12_000
 
@@ -279,3 +280,21 @@ def test_people_who_come_back_are_named_by_the_sample(tmp_path):
     assert len(named) == 1
     assert "--group-column machine" in named[0]
     assert not [note for note in fitted(where, method, groups="machine").notes if "share their class" in note]
+
+
+def test_numbers_with_a_unit_and_durations_are_read_in_every_pass(tmp_path: Path) -> None:
+    table = made_table()
+    sizes, seconds = np.round(60 + 10 * table["a"].to_numpy(), 1), np.arange(N_ROWS) % 5_000 * 7.5
+    clock = [f"{one // 3600:.0f}:{one // 60 % 60:02.0f}:{one % 60:04.1f}" for one in seconds.tolist()]
+    written = table.append_column("size", pa.array([f"{one} kg" for one in sizes.tolist()]))
+    written = written.append_column("run", pa.array(clock))
+    model = fitted(in_csv(written, tmp_path / "written")).model
+    assert [column.spelling for column in model.contract.columns[-2:]] == ["1234.5 kg", "h:mm:ss"]
+    for encoding, values in zip(model.encodings[-2:], (sizes, seconds), strict=True):
+        assert encoding.fill == pytest.approx(np.median(values), rel=0.1)
+    plain = table.append_column("size", pa.array(sizes)).append_column("run", pa.array(seconds))
+    scores = [
+        model.decide(encode_batch(rows.drop_columns(["class"]), model.contract, model.encodings)).scores
+        for rows in (plain, written)
+    ]
+    np.testing.assert_array_equal(*scores)

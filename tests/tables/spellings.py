@@ -58,6 +58,7 @@ class Text:
     newline: str = "\n"
     before: str = ""
     cell: str = "{}"
+    digits: str = "0123456789"
     end: str = ""
     blank_lines: bool = False
 
@@ -91,7 +92,7 @@ class Text:
         path.write_bytes((self.before + between.join(lines) + self.newline).encode(self.encoding))
 
     def _cell(self, text: str) -> str:
-        text = self.cell.format(text)
+        text = self.cell.format(text).translate(str.maketrans("0123456789", self.digits))
         needs = self.quote or self.delimiter in text
         return f'"{text}"' if needs else text
 
@@ -160,6 +161,14 @@ TEXTS: dict[str, Text] = {
     "date 31-01-2023": Text(date=lambda day: f"{day:%d-%m-%Y}"),
     "date 2023/01/31": Text(date=lambda day: f"{day:%Y/%m/%d}"),
     "date 2023.01.31": Text(date=lambda day: f"{day:%Y.%m.%d}"),
+    "date 31.01.23": Text(date=lambda day: f"{day:%d.%m.%y}"),
+    "date 1/31/23": Text(date=lambda day: f"{day:%m/%d/%y}"),
+    "date with a zone by name": Text(date=lambda day: f"{day} 00:00 UTC"),
+    "kilograms": Text(money="{} kg"),
+    "kilograms, german": replace(GERMAN, money="{}kg"),
+    "Arabic-Indic digits": Text(digits="٠١٢٣٤٥٦٧٨٩"),
+    "Devanagari digits": Text(digits="०१२३४५६७८९"),
+    "full-width digits": Text(digits="０１２３４５６７８９"),
     "date 20230131": Text(date=lambda day: f"{day:%Y%m%d}"),
     "date 31-Jan-2023": Text(date=lambda day: f"{day:%d-%b-%Y}"),
     "date 31 January 2023": Text(date=lambda day: f"{day:%d %B %Y}"),
@@ -220,7 +229,6 @@ def _indented() -> str:
 _POINT, _COMMA = {"decimal": "."}, {"decimal": ","}
 _PERCENT, _OLD_WORKBOOK = replace(GERMAN, percent="%"), b"\xd0\xcf\x11\xe0" + bytes(500)
 OTHERS: list[Spelling] = [
-    Spelling("year of two digits", ".csv", Text(date=lambda day: f"{day:%d.%m.%y}").write, "note"),
     Spelling("two spellings in a column", ".csv", _mixed, "note"),
     Spelling("two currencies in a column", ".csv", _two_currencies, "note"),
     Spelling("missing with a word", ".csv", Text(missing="unknown").write, "note"),

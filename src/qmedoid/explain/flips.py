@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Flags
-from qmedoid.model.contract import Column, Dates, Levels, split_spelling
+from qmedoid.model.contract import Column, Dates, Levels
 from qmedoid.model.importance import column_contributions
 from qmedoid.model.model import Model
 from qmedoid.tables.arrow import plain_records
@@ -265,20 +265,18 @@ def _spelled(search: _FlipSearch, place: int, value: Any) -> pa.Array | None:
 
     Next to cells that are shown as they are in the table another unit or order would mislead.
     """
+    from qmedoid.tables.numbers import spell
+
     column = search.model.contract.columns[place]
     if not column.spelling:
         return None
     if column.kind == "date":
         year, month, day = str(np.datetime64(value, "D")).split("-")
         form = "ymd" if column.spelling == "yyyymmdd" else column.spelling
-        text = "".join({"y": year, "m": month, "d": day}.get(letter, letter) for letter in form)
+        parts = {"y": year, "m": month, "d": day}
+        text = "".join(parts.get(letter, letter) for letter in form.replace("yy", year[2:]))
     else:
-        form, unit = split_spelling(column.spelling)
-        before, _, after = form.partition("234")
-        group, point = before[1:], after[:1] or ("," if before[1:] == "." else ".")
-        shown = float(f"{value * (100.0 if unit == '%' else 1.0):.12g}")
-        digits = f"{shown:,}".removesuffix(".0").translate({ord(","): group, ord("."): point})
-        text = f"{digits} {unit}".rstrip()
+        text = spell(value, column.spelling)
     read = encode_column(pa.array([text]), column, search.model.encodings[place])
     is_same = np.allclose(read[search.value_of(place) - search.starts[place]], value, rtol=1e-9, atol=0.0)
     return pa.array([text]) if is_same else None

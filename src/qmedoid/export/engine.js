@@ -100,41 +100,95 @@ const qmedoid = (() => {
     return TRUE.includes(word) ? 1 : FALSE.includes(word) ? 0 : NaN;
   }
 
-  // Reads a number by the spelling of its column: the signs within 1.234,5, and a unit behind a blank; NaN where it is none.
-  function numberReader(spelling) {
+  // What reads texts by the rules of a table: digits of other scripts, typographic signs and powers of ten made plain;
+  // the parts of a number with its unit; durations and lengths of several parts; offsets for the names of time zones.
+  function textReader(rules) {
+    const flagged = (pattern, flags = "gu") =>
+      new RegExp(pattern.replace(/\(\?P</g, "(?<").replace(/\\pL/g, "\\p{L}").replace("(?i)", ""), flags);
+    const replacing = (pairs) => {
+      const steps = pairs.map(([given, plain]) => [flagged(given), plain.replace(/\\(\d)/g, "$$$1")]);
+      return (text) => steps.reduce((changed, [given, plain]) => changed.replace(given, plain), text);
+    };
+    const digit = (sign) => {
+      const zero = rules.zeros.find((one) => sign.codePointAt(0) - one.codePointAt(0) >= 0 && sign.codePointAt(0) - one.codePointAt(0) < 10);
+      return zero === undefined ? sign : String(sign.codePointAt(0) - zero.codePointAt(0));
+    };
+    const plainDigits = (text) => {
+      const changed = text.replace(/\p{Nd}/gu, digit);
+      return changed === text ? text : Array.from(changed, (sign) => rules.digitSigns[sign] ?? sign).join("");
+    };
+    const plain = replacing(rules.plain), signs = replacing(rules.signs), sameUnit = replacing(rules.units);
+    const split = flagged(rules.split, "u"), parts = flagged(rules.around, "u"), caseless = flagged(rules.caseless, "u"), money = flagged(rules.money, "u");
+    const scaled = flagged(rules.scaled, "u"), raised = /[×x·*] ?10[⁰¹²³⁴-⁹⁻]/;
+    const clean = (given) => {
+      const text = signs(plainDigits(plain(given)));
+      if (!raised.test(text)) return text;
+      return Array.from(text.replace(/ ?[×x·*] ?10/g, "e"), (sign) => rules.superscripts[sign] ?? sign).join("");
+    };
+    const number = (text) => {
+      const given = split.exec(clean(text))?.groups, found = given && parts.exec(`${given.front}0${given.back}`)?.groups;
+      if (!found) return null;
+      const sign = found.before + found.sign + found.after + found.last.replace(")", "");
+      const braces = found.open + found.inner + found.close + found.last.replace("-", "");
+      const same = sameUnit(`${found.left}|${found.right}`.replace(/^\|+|\|+$/g, "").trim());
+      const unit = caseless.test(same) ? same.toLowerCase() : same;
+      const isOne = ["", "+", "-", "()"].includes(braces + sign) && !unit.includes("|") && (found.after === "" || money.test(unit));
+      return isOne ? { body: given.body, power: given.power, unit, sign: braces === "()" || sign === "-" ? "-" : "" } : null;
+    };
+    const magnitude = (unit) => {
+      const found = scaled.exec(unit)?.groups;
+      return found ? { power: found.letters ? `e${rules.magnitudes[found.letters]}` : "", unit: found.rest } : { power: "", unit };
+    };
+    const compound = (spelling) => {
+      const pattern = flagged(`^(?:-?${rules.compound[spelling]})$`, "i");
+      return (given) => {
+        const text = clean(given), found = /\d/.test(text) ? pattern.exec(text)?.groups : undefined;
+        if (!found) return NaN;
+        const total = Object.entries(rules.factors).reduce((sum, [name, factor]) => sum + factor * Number((found[name] ?? "0").replace(",", ".")), 0);
+        return text.startsWith("-") ? -total : total;
+      };
+    };
+    const offset = (text) => text
+      .replace(/(:\d\d(?:\.\d+)?) ?([A-Z]{3,5})$/, (whole, clock, name) => (name in rules.zones ? clock + rules.zones[name] : whole))
+      .replace(/(:\d\d(?:\.\d+)?) ([+-]\d{2}:?\d{2}|Z)$/, "$1$2");
+    return { number, magnitude, compound, date: (text) => offset(plainDigits(text)) };
+  }
+
+  // Reads a number by the spelling of its column; NaN where it is none.
+  function numberReader(column, reader) {
+    const { spelling } = column;
     const plain = (text) => (NUMBER.test(text) ? Number(text) : INFINITE.test(text) ? (text[0] === "-" ? -Infinity : Infinity) : NaN);
-    const quoted = (text) => text.replace(/[.$*+?()[\]{}|\\^]/g, "\\$&");
     let read = plain;
-    if (spelling) {
-      const [form, unit = ""] = /^(1.?234(?:[.,]5)?)(?: (.+))?$/.exec(spelling).slice(1), [before, after] = form.split("234");
-      const group = before.slice(1), point = after[0] || (group === "." ? "," : "."), sign = quoted(point), mark = quoted(unit);
+    if (column.isCompound) read = reader.compound(spelling);
+    else if (spelling) {
+      const [form, scale, unit = ""] = /^(1.?234(?:[.,]5)?)(k?)(?: (.+?)\??)?$/.exec(spelling).slice(1), [before, after] = form.split("234");
+      const group = before.slice(1), point = after[0] || (group === "." ? "," : "."), quoted = (sign) => sign.replace(".", "\\.");
       const whole = group ? `(?:[1-9]\\d{0,2}(?:${quoted(group)}\\d{3})+|\\d+)` : "\\d+", decimals = after ? "\\d*" : "(?:\\d{1,2}|\\d{4,})?";
-      const body = `((?:${whole}(?:${sign}${decimals})?|${sign}\\d+)(?:[eE][+-]?\\d+)?)`;
-      const around = unit === "" ? [""] : unit === "%" ? [" ?%"] : ["", ` ?${mark}`];
-      const patterns = around.map((end) => new RegExp(`^([+-]?) ?${body}${end}$`));
-      if (unit !== "" && unit !== "%") patterns.push(new RegExp(`^([+-]?) ?${mark} ?${body}$`));
+      const body = new RegExp(`^(?:${whole}(?:${quoted(point)}${decimals})?|${quoted(point)}\\d+)$`);
       read = (text) => {
-        const clean = text.replace(/[\xa0\u2007-\u2009\u202f]/g, " ").replace(/[\u2212\u2013\ufe63\uff0d]/g, "-").replace(/[\u2019\u02bc\xb4]/g, "'");
-        const found = patterns.map((one) => one.exec(clean)).find((one) => one !== null);
-        if (found === undefined) return NaN;
-        const digits = (group ? found[2].split(group).join("") : found[2]).replace(",", ".");
-        return Number(found[1] + digits) / (unit === "%" ? 100 : 1);
+        const found = reader.number(text);
+        if (found === null || !body.test(found.body)) return NaN;
+        const { power, unit: own } = scale ? reader.magnitude(found.unit) : { power: "", unit: found.unit };
+        if ((own !== unit && (own !== "" || column.needsUnit)) || (power && found.power)) return NaN;
+        const digits = (group ? found.body.split(group).join("") : found.body).replace(",", ".");
+        return Number(found.sign + digits + found.power + power) / (unit === "%" ? 100 : 1);
       };
     }
     return (cell) => (typeof cell === "string" ? read(trimmed(cell)) : Number(cell));
   }
 
   // A date by the spelling of its column, such as d.m.y or yyyymmdd, in the order of ISO; what is none stays as it is.
-  function dateReader(spelling) {
-    const sign = spelling && spelling !== "yyyymmdd" ? `\\${spelling[1]}` : null;
+  function dateReader(spelling, reader) {
+    const sign = spelling && spelling !== "yyyymmdd" ? `\\${spelling[1]}` : null, isShort = spelling.endsWith("yy") && sign !== null;
     const pattern = sign === null ? /^(\d{4})(\d\d)(\d\d)$/
-      : new RegExp(`^(\\d{1,2})${sign}(\\d{1,2})${sign}(\\d{4})(?:[T ,]+(\\d{1,2})(:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?${ZONE}?))?$`);
+      : new RegExp(`^(\\d{1,2})${sign}(\\d{1,2})${sign}(\\d{${isShort ? 2 : 4}})(?:[T ,]+(\\d{1,2})(:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?${ZONE}?))?$`);
     return (cell) => {
-      const text = trimmed(String(cell)), found = spelling ? pattern.exec(text) : null;
-      if (found === null) return moment(text);
+      const text = reader.date(trimmed(String(cell))), found = spelling ? pattern.exec(text) : null;
+      if (found === null) return moment(text.replace(/^(\d):/, "0$1:"));
       if (sign === null) return moment(`${found[1]}-${found[2]}-${found[3]}`);
       const [day, month] = spelling[0] === "d" ? [found[1], found[2]] : [found[2], found[1]], two = (part) => part.padStart(2, "0");
-      return moment(`${found[3]}-${two(month)}-${two(day)}` + (found[4] ? `T${two(found[4])}${found[5]}` : ""));
+      const year = isShort ? (Number(found[3]) < 69 ? "20" : "19") + found[3] : found[3];
+      return moment(`${year}-${two(month)}-${two(day)}` + (found[4] ? `T${two(found[4])}${found[5]}` : ""));
     };
   }
 
@@ -179,7 +233,7 @@ const qmedoid = (() => {
   }
 
   // What a column is encoded by, for one cell; what is wrong with the cell is added to the issues.
-  function encoder(column) {
+  function encoder(column, reader) {
     const encoding = column.encoding;
     const say = (issues, problem) => issues.push({ column: column.name, problem });
     if (encoding.type === "levels") {
@@ -193,7 +247,7 @@ const qmedoid = (() => {
       };
     }
     if (encoding.type === "dates") {
-      const read = dateReader(column.spelling), isMissing = missingFinder(column, read);
+      const read = dateReader(column.spelling, reader), isMissing = missingFinder(column, read);
       return (cell, issues) => {
         const blank = isMissing(cell), micros = blank ? NaN : read(cell), absent = Number.isNaN(micros);
         if (absent && !blank) say(issues, "no date");
@@ -202,7 +256,7 @@ const qmedoid = (() => {
         return encoding.indicator ? [...parts, Number(absent)] : parts;
       };
     }
-    const fill = encoding.fill === null ? NaN : encoding.fill, read = column.kind === "boolean" ? truth : numberReader(column.spelling);
+    const fill = encoding.fill === null ? NaN : encoding.fill, read = column.kind === "boolean" ? truth : numberReader(column, reader);
     const saysNothing = column.kind === "number" && !column.spelling ? (cell) => NO_NUMBER.test(trimmed(cell)) : () => false;
     const isMissing = missingFinder(column, read);
     return (cell, issues) => {
@@ -578,7 +632,8 @@ const qmedoid = (() => {
       evidence: evidencePart, rare: rarePart, nearest: nearestPart, comparisons: treesPart, neighbors: neighborsPart,
     };
     const parts = model.parts.map((part) => makers[part.type](part, nClasses));
-    const encoders = model.columns.map(encoder);
+    const reader = document.rules === null ? null : textReader(document.rules);
+    const encoders = model.columns.map((column) => encoder(column, reader));
     const source = model.columns.flatMap((column, place) => new Array(column.outputs).fill(place));
     const last = (values) => values.reduce((best, one, i) => (one > values[best] ? i : best), 0);
 

@@ -12,9 +12,10 @@ from qmedoid._version import __version__
 from qmedoid.export.writing import check_exported, part_writer
 from qmedoid.markup.page import script_json
 from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.model.contract import Column, Encoding
+from qmedoid.model.contract import COMPOUND, Column, Encoding
 from qmedoid.model.decision import Decision
 from qmedoid.model.model import Model
+from qmedoid.tables.numbers import needs_unit, rules_of_texts
 
 FORMAT = 4
 """Of the JSON; `engine.js` reads this one."""
@@ -51,12 +52,14 @@ def as_document(model: Model, sha256: str | None = None) -> dict[str, Any]:
     assert medoids is not None, "only a circuit has none"
     used = set(model.layout.used)
     columns = zip(model.contract.columns, model.encodings, strict=True)
+    has_rules = any(one.spelling or one.kind == "date" for one in model.contract.columns)
     return {
         "format": FORMAT,
         "version": __version__,
         "sha256": sha256,
         "target": model.contract.target,
         "classes": list(model.decision.classes),
+        "rules": rules_of_texts() if has_rules else None,
         "columns": [_column(column, encoding, place in used) for place, (column, encoding) in enumerate(columns)],
         "parts": [{"type": part.name, **part_writer("js", part)(part)} for part in model.parts],
         "weights": packed(model.weights),
@@ -73,7 +76,9 @@ def as_document(model: Model, sha256: str | None = None) -> dict[str, Any]:
 
 def _column(column: Column, encoding: Encoding, is_read: bool) -> dict[str, Any]:
     encoded = {"type": type(encoding).__name__.lower(), **plain(encoding)}
-    return {**plain(column), "read": is_read, "outputs": len(encoding.outputs), "encoding": encoded}
+    is_unit = column.kind == "number" and needs_unit(column.spelling)
+    how = {"read": is_read, "isCompound": column.spelling in COMPOUND, "needsUnit": is_unit}
+    return {**plain(column), **how, "outputs": len(encoding.outputs), "encoding": encoded}
 
 
 def _decision(decision: Decision) -> dict[str, Any]:

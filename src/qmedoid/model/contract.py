@@ -6,7 +6,7 @@ Every column of a contract has one encoding, which gives one or more numbers per
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,27 +16,62 @@ from qmedoid.schema import Packed, Values, part_bounds
 Kind = Literal["number", "category", "boolean", "date"]
 Label = str | int | float | bool
 """A class as it stands in the target column."""
-_NUMBER_FORM = re.compile(r"1(?:[ ']?234(?:[.,]5)?|,234(?:\.5)?|\.234(?:,5)?)( [^\s,\d]{1,4})?")
+_NUMBER_FORM = re.compile(
+    r"(?P<form>1(?:[ ']?234(?:[.,]5)?|,234(?:\.5)?|\.234(?:,5)?))(?P<scaled>k?)"
+    r"(?: (?P<unit>[^\s\d,?]([^,?]{0,18}[^\s,?])?)(?P<may_lack>\??))?"
+)
+_AMOUNT, _SECONDS = r"\d+(?:\.\d+)?", r"(?P<s>[0-5]\d(?:[.,]\d+)?)"
+COMPOUND: Mapping[str, str] = {
+    "h:mm:ss": rf"(?:(?P<d>\d+) days?,? )?(?P<h>\d+):(?P<m>[0-5]\d):{_SECONDS}",
+    "h:mm": r"(?P<h>\d+):(?P<m>[0-5]\d)",
+    "m:ss": rf"(?P<m>\d+):{_SECONDS}",
+    "h:mm[:ss]": rf"(?P<h>\d+):(?P<m>[0-5]\d)(?::{_SECONDS})?",
+    "[h:]mm:ss": rf"(?:(?P<h>\d+):)?(?P<m>\d+):{_SECONDS}",
+    "1h 30m": (
+        rf"(?:(?P<w>{_AMOUNT}) ?(?:w|wks?|weeks?)[., ]*)?(?:(?P<d>{_AMOUNT}) ?(?:d|days?)[., ]*)?"
+        rf"(?:(?P<h>{_AMOUNT}) ?(?:h|hrs?|hours?|std)[., ]*)?(?:and )?(?:(?P<m>{_AMOUNT}) ?(?:m|mins?|minutes?)[., ]*)?"
+        rf"(?:and )?(?:(?P<s>{_AMOUNT}) ?(?:s|secs?|seconds?)\.?)?"
+    ),
+    "PT1H30M": (
+        rf"P(?:(?P<w>\d+)W)?(?:(?P<d>{_AMOUNT})D)?(?:T(?:(?P<h>{_AMOUNT})H)?(?:(?P<m>{_AMOUNT})M)?"
+        rf"(?:(?P<s>{_AMOUNT})S)?)?"
+    ),
+    "5'11\"": (
+        r"(?P<feet>\d+) ?(?:'|ft\.?|feet|foot),? ?(?:(?P<inches>(?:1[01]|\d)(?:\.\d+)?) ?(?:\"|''|in\.?|inch|inches)?)?"
+    ),
+}
+"""Patterns of numbers of several parts, in any case and maybe behind a minus sign: durations in seconds, and inches."""
+FACTORS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1, "feet": 12, "inches": 1}
+"""What the parts of `COMPOUND` are multiplied by."""
 _PLAIN_NUMBER = re.compile(r"-?\d{1,310}(\.\d+)?(e[+-]?\d{1,3})?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,6})?)?")
-DATE_SPELLINGS = ("d.m.y", "d/m/y", "d-m-y", "m.d.y", "m/d/y", "m-d-y", "yyyymmdd")
-"""Orders of day, month and year that a text does not show by itself, and dates as whole numbers."""
+_ORDERS = ("d.m.y", "d/m/y", "d-m-y", "m.d.y", "m/d/y", "m-d-y")
+DATE_SPELLINGS = (*_ORDERS, *(order + "y" for order in _ORDERS), "yyyymmdd")
+"""Orders of day, month and year that a text does not show by itself, yy of two digits, and dates as whole numbers."""
+
+
+class NumberSpelling(NamedTuple):
+    """A spelling of numbers in its parts: signs, whether letters such as k and M multiply, unit, may it be absent."""
+
+    form: str
+    is_scaled: bool
+    unit: str
+    may_lack_unit: bool
 
 
 def is_spelling(kind: Kind, spelling: str) -> bool:
     """Whether a text is a spelling of columns of a kind."""
     if kind == "number":
-        return _NUMBER_FORM.fullmatch(spelling) is not None
+        return spelling in COMPOUND or _NUMBER_FORM.fullmatch(spelling) is not None
     return kind == "date" and spelling in DATE_SPELLINGS
 
 
-def split_spelling(spelling: str) -> tuple[str, str]:
-    """The form and the unit of a spelling of numbers: ``"1.234,5 %"`` is ``("1.234,5", "%")``."""
+def split_spelling(spelling: str) -> NumberSpelling:
+    """The parts of a spelling of numbers that is none of `COMPOUND`: ``"1.234,5 %"`` has ``"1.234,5"`` and ``"%"``."""
     found = _NUMBER_FORM.fullmatch(spelling)
     if found is None:
         raise ValueError(f"{spelling!r} is no spelling of numbers, such as '1.234,5' or '1,234.5 %'.")
-    unit = found[1] or ""
-    return spelling.removesuffix(unit) if unit else spelling, unit.strip()
+    return NumberSpelling(found["form"], bool(found["scaled"]), found["unit"] or "", bool(found["may_lack"]))
 
 
 @dataclass(frozen=True)
@@ -57,7 +92,8 @@ class Column:
         stood in a column of texts, so that a few cells of another kind are expected; they count as missing.
     spelling : str
         How texts of the column are read. Of a number: ``"1.234,5"`` and its like, without the 5 where no cell
-        had decimals, with a unit behind a blank, as in ``"1,234.5 %"``. Of a date: one of `DATE_SPELLINGS`. Nothing
+        had decimals, with a k where letters such as k and M multiply, and a unit behind a blank, as in ``"1,234.5 kg"``
+        (``kg?`` where some numbers had none); or one of `COMPOUND`. Of a date: one of `DATE_SPELLINGS`. Nothing
         stands for plain numbers and for dates that begin with the year or name the month. Texts in another spelling
         break the contract.
     missing_values : tuple of str

@@ -4,6 +4,7 @@ What is not of the kind becomes missing and is handed back. Arrow's functions on
 small table of numbers takes to be scored: they are imported where a text turns up.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -114,7 +115,7 @@ def _holds(array: pa.Array, column: Column) -> Flags:
 def _numbers(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
     if kind in TEXT_TYPES:
-        from qmedoid.tables.text_kinds import numbers_of_text
+        from qmedoid.tables.numbers import numbers_of_text
 
         return numbers_of_text(array, spelling)
     if pa.types.is_boolean(kind):
@@ -123,6 +124,8 @@ def _numbers(array: pa.Array, spelling: str) -> Cells:
         array = array.cast(pa.float64(), safe=False)
     elif pa.types.is_duration(kind):
         return _all_right(_as_floats(array.cast(pa.int64())) / _PER_SECOND[kind.unit])
+    elif pa.types.is_time(kind) and spelling:
+        return _all_right(_as_floats(array.cast(pa.time64("us"), safe=False).cast(pa.int64())) / 10**6)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return Cells(np.full(len(array), np.nan), as_text(array.drop_null()))
     return _all_right(_as_floats(array))
@@ -201,6 +204,36 @@ def texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
     text = pc.utf8_trim_whitespace(as_text(decoded(column)))
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+
+
+def ascii_digits(text: pa.Array) -> pa.Array:
+    """Texts with the digits 0 to 9 for those of other scripts, and for the signs that stand between these."""
+    import pyarrow.compute as pc
+
+    if pc.all(pc.string_is_ascii(text)).as_py():
+        return text
+    zeros = other_zeros()
+    pattern = f"[{''.join(f'{zero}-{chr(ord(zero) + 9)}' for zero in zeros)}]"
+    if not pc.any(pc.match_substring_regex(text, pattern)).as_py():
+        return text
+    for zero in zeros:
+        digits = [chr(ord(zero) + value) for value in range(10)]
+        if pc.any(pc.match_substring_regex(text, f"[{zero}-{digits[9]}]")).as_py():
+            for value, digit in enumerate(digits):
+                text = pc.replace_substring(text, digit, str(value))
+    for sign, plain in DIGIT_SIGNS.items():
+        text = pc.replace_substring(text, sign, plain)
+    return text
+
+
+DIGIT_SIGNS = dict(zip("٫٬٪．，％：／＋－", ".,%.,%:/+-", strict=True))
+"""Signs that stand between digits of other scripts, and those that mean the same."""
+
+
+@lru_cache(maxsize=1)
+def other_zeros() -> list[str]:
+    """Zeros of the basic plane but that of ASCII; one to nine follow each."""
+    return [chr(code) for code in range(128, 2**16) if unicodedata.decimal(chr(code), -1) == 0]
 
 
 def as_text(array: pa.Array) -> pa.Array:

@@ -1,9 +1,11 @@
 """Texts as dates: ISO, and as spreadsheets write them: with points or slashes, the month by name, eight digits.
 
 What begins with the year or names the month reads itself. Of other dates a column has one order and one sign between
-day, month and year, which is its spelling: ``"d.m.y"``, ``"m/d/y"`` and so on.
+day, month and year, which is its spelling: ``"d.m.y"``, ``"m/d/y"`` and so on, with ``yy`` for years of two digits.
+Names of time zones are read where they mean one zone.
 """
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.tables.cells import Cells, as_text
+from qmedoid.tables.cells import Cells, as_text, ascii_digits
 
 # What Arrow's own parsers take; the patterns keep them from raising at the first cell that is something else.
 _DAY = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
@@ -33,6 +35,14 @@ _SHORT_YEAR = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}([T ,].*)?$"
 _AFTERNOON, _MORNING, _NOON, _BEFORE_NOON = r"(?i)p\.?m\.?$", r"(?i)a\.?m\.?$", r"[T ]12:", r"[T ](?:0\d|1[01]):"
 _MOST_WRONG = 0.1
 """Share of the cells of dates that may be none, as of numbers."""
+ZONES = {
+    **dict.fromkeys(("UTC", "GMT", "WET"), "Z"), **dict.fromkeys(("CET", "MEZ", "WEST"), "+01:00"),
+    **dict.fromkeys(("CEST", "MESZ", "EET"), "+02:00"), **dict.fromkeys(("EEST", "MSK"), "+03:00"), "JST": "+09:00",
+    "KST": "+09:00", "AEST": "+10:00", "AEDT": "+11:00", "EST": "-05:00", "EDT": "-04:00", "CDT": "-05:00",
+    "MST": "-07:00", "MDT": "-06:00", "PST": "-08:00", "PDT": "-07:00",
+}  # fmt: skip
+_NAMED_ZONE, _CLOCKED = r":\d\d(?:\.\d+)? ?[A-Z]{3,5}$", r"\d[T ,]+\d{1,2}:\d\d"
+ZONED = r":\d\d(?:\.\d+)? ?(?:Z|[+-]\d{2}:?\d{2}|[A-Z]{3,5})$"
 _HALF_DAY = np.timedelta64(12, "h")
 
 
@@ -92,7 +102,7 @@ def dates_spelt(array: pa.Array, spelling: str) -> Cells:
         days = _days(values)
         wrong = array.filter(pa.array(np.isnat(days) & ~np.isnan(values)))
         return Cells(days, as_text(wrong).cast(pa.string()))
-    text = pc.utf8_trim_whitespace(as_text(array))
+    text = ascii_digits(pc.utf8_trim_whitespace(as_text(array)))
     plain = _iso_dates(text)
     if not len(plain.wrong):
         return plain
@@ -114,33 +124,42 @@ def find_dates(text: pa.Array, order: str | None = None) -> Spelt | None:
 
     `order`, ``"day-first"`` or ``"month-first"``, is taken where no cell shows it.
     """
-    cells = text.drop_null().unique()
+    given = ascii_digits(text.drop_null().unique())
+    cells = _with_offsets(given)
     first = cells.slice(0, 100)
     times = pc.match_substring_regex(first, r"^\d{1,2}:\d{2}|^\d{4}-\d{2}-\d{2}")
     found_dates = pc.or_(times, pc.and_(look_like_dates(first), pc.invert(pc.match_substring_regex(first, r"^\d+$"))))
     if not len(first) or 2 * (pc.sum(found_dates).as_py() or 0) < len(first):
         return None
+    zoned, clocked = (given.filter(pc.match_substring_regex(given, one)) for one in (ZONED, _CLOCKED))
+    unknown = zoned.filter(pc.match_substring_regex(_with_offsets(zoned), "[A-Y]$"))
+    if len(unknown):
+        return Spelt(None, problem=f"{_first(unknown)} ends in a name that is no time zone, or that of more than one")
+    local = clocked.filter(pc.invert(pc.match_substring_regex(clocked, ZONED)))
+    if len(zoned) and len(local):
+        return Spelt(None, problem=f"{_first(zoned)} has a time zone and {_first(local)} has none")
     found = _spelling(cells, order)
     if found.spelling is None or len(dates_spelt(cells, found.spelling).wrong):
         # Cells that are no day in any order, such as 31/11/2023, show none.
         found = _spelling(cells.filter(other_dates(cells)), order)
     if found.spelling is None or not len(wrong := dates_spelt(cells, found.spelling).wrong):
         return found
-    short = wrong.filter(pc.match_substring_regex(wrong, _SHORT_YEAR))
-    if len(short):
-        return Spelt(None, problem=f"{_first(short)} has a year of two digits")
-    if pc.sum(pc.is_in(text, value_set=wrong.cast(text.type))).as_py() <= _MOST_WRONG * (len(text) - text.null_count):
+    all_cells = _with_offsets(ascii_digits(text))
+    is_wrong = pc.is_in(all_cells, value_set=wrong.cast(all_cells.type))
+    if pc.sum(is_wrong).as_py() <= _MOST_WRONG * (len(text) - text.null_count):
         return found
     return None if 2 * len(wrong) > len(cells) else Spelt(None, problem=f"{_first(wrong)} is no date")
 
 
 def _spelling(cells: pa.Array, order: str | None) -> Spelt:
     """The order of day, month and year that all cells have in common which show one."""
-    numeric = {sign: cells.filter(pc.match_substring_regex(cells, _numeric(sign))) for sign in _SIGNS}
-    signs = [sign for sign, found in numeric.items() if len(found)]
+    numeric = {
+        one: cells.filter(pc.match_substring_regex(cells, _numeric(*one))) for one in product(_SIGNS, _YEAR_DIGITS)
+    }
+    signs = [one for one, found in numeric.items() if len(found)]
     if len(signs) > 1:
         return Spelt(None, problem=f"{_first(numeric[signs[0]])} and {_first(numeric[signs[1]])} are not alike")
-    return _order(numeric[signs[0]], signs[0], order) if signs else Spelt("")
+    return _order(numeric[signs[0]], *signs[0], order) if signs else Spelt("")
 
 
 def other_dates(text: pa.Array) -> pa.Array:
@@ -172,9 +191,12 @@ def _days(values: Array) -> npt.NDArray[np.datetime64]:
     return np.where(fits, days, np.datetime64("NaT", "us"))
 
 
-def _numeric(sign: str) -> str:
+_YEAR_DIGITS = (r"\d{4}", r"\d{2}")
+
+
+def _numeric(sign: str, year: str = _YEAR_DIGITS[0]) -> str:
     mark = _SIGNS[sign]
-    return rf"^(\d{{1,2}}){mark}(\d{{1,2}}){mark}(\d{{4}}){_ANY_CLOCK}$"
+    return rf"^(\d{{1,2}}){mark}(\d{{1,2}}){mark}({year}){_ANY_CLOCK}$"
 
 
 def _named(month: str) -> str:
@@ -183,8 +205,18 @@ def _named(month: str) -> str:
     )
 
 
+def _with_offsets(text: pa.Array) -> pa.Array:
+    """Texts of dates with the offsets of time zones for their names."""
+    if pc.any(pc.match_substring_regex(text, _NAMED_ZONE)).as_py():
+        for name, offset in ZONES.items():
+            text = pc.replace_substring_regex(text, rf"(:\d\d(?:\.\d+)?) ?{name}$", rf"\1{offset}")
+    return pc.replace_substring_regex(text, r"(:\d\d(?:\.\d+)?) ([+-]\d{2}:?\d{2}|Z)$", r"\1\2")
+
+
 def _in_iso(text: pa.Array, spelling: str) -> pa.Array:
     """Texts with their dates in ISO order, as far as they are read by the spelling."""
+    if pc.any(pc.match_substring_regex(text, r"[A-Z]$|:[\d.]+ [+-]|^\d:")).as_py():
+        text = pc.replace_substring_regex(_with_offsets(text), r"^(\d):", r"0\1:")
     iso = pc.replace_substring_regex(text, _YEAR_FIRST, r"\1-\2-\3T\4")
     if pc.any(pc.match_substring_regex(iso, _named(_ANY_MONTH))).as_py():
         for number, month in enumerate(_MONTHS, 1):
@@ -193,7 +225,11 @@ def _in_iso(text: pa.Array, spelling: str) -> pa.Array:
         iso = pc.replace_substring_regex(iso, r"^(\d{4})(\d{2})(\d{2})$", r"\1-\2-\3T")
     elif spelling:
         to = r"\3-\2-\1T\4" if spelling[0] == "d" else r"\3-\1-\2T\4"
-        iso = pc.replace_substring_regex(iso, _numeric(spelling[1]), to)
+        years = {_YEAR_DIGITS[0]: ""}
+        if spelling.endswith("yy"):
+            years = {r"[0-5]\d|6[0-8]": "20", r"69|[7-9]\d": "19"}
+        for year, century in years.items():
+            iso = pc.replace_substring_regex(iso, _numeric(spelling[1], year), century + to)
     iso = pc.replace_substring_regex(iso, r"(?i) ?[ap]\.?m\.?$", "")
     iso = pc.replace_substring_regex(iso, r"-(\d)-", r"-0\1-")
     iso = pc.replace_substring_regex(iso, r"-(\d)T", r"-0\1T")
@@ -201,19 +237,26 @@ def _in_iso(text: pa.Array, spelling: str) -> pa.Array:
     return pc.replace_substring_regex(iso, "T$", "")
 
 
-def _order(cells: pa.Array, sign: str, order: str | None) -> Spelt:
+def _order(cells: pa.Array, sign: str, year: str, order: str | None) -> Spelt:
     """Which of day and month comes first, by the cells that show it."""
-    parts = [pc.replace_substring_regex(cells, _numeric(sign), rf"\{place}").cast(pa.int64()) for place in (1, 2)]
-    over = [pc.greater(part, 12) for part in parts]
+    parts = [
+        pc.replace_substring_regex(cells, _numeric(sign, year), rf"\{place}").cast(pa.int64()) for place in (1, 2, 3)
+    ]
+    y = "y" if year == _YEAR_DIGITS[0] else "yy"
+    spellings = {"day-first": f"d{sign}m{sign}{y}", "month-first": f"m{sign}d{sign}{y}"}
+    if y == "yy" and pc.max(parts[2]).as_py() <= 31 and len(parts[2].unique()) > len(parts[0].unique()):
+        return Spelt(None, problem=f"{_first(cells)} may begin or end with the year")
+    over = [pc.greater(part, 12) for part in parts[:2]]
     shows = [pc.any(flags).as_py() for flags in over]
     if all(shows):
         first, second = (_first(cells.filter(flags)) for flags in over)
         return Spelt(None, problem=f"{first} has the day first and {second} the month")
     if any(shows):
-        return Spelt(f"d{sign}m{sign}y" if shows[0] else f"m{sign}d{sign}y")
-    if order is None:
-        return Spelt(None, ambiguous=sign)
-    return Spelt(f"d{sign}m{sign}y" if order == "day-first" else f"m{sign}d{sign}y")
+        return Spelt(spellings["day-first" if shows[0] else "month-first"])
+    if order is None and y == "yy":  # or a version such as 1.2.10
+        how = "--date-order day-first or month-first says it (date_order='day-first' in Python)"
+        return Spelt(None, problem=f"nothing shows whether {_first(cells)} begins with the day or the month; {how}")
+    return Spelt(None, ambiguous=sign) if order is None else Spelt(spellings[order])
 
 
 def _first(cells: pa.Array) -> str:

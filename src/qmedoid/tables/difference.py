@@ -285,9 +285,12 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
     if column.kind == "category":
         # Numbers are levels as they are written; of dates there is more than one way to write them.
         return now != "date"
-    if column.spelling.endswith(" %") and now != "category":
-        # 20.6 may be 20.6 % or 2060 %: the sign must be there.
-        return False
+    if column.spelling and column.kind == "number" and now != "category":
+        from qmedoid.tables.numbers import needs_unit
+
+        # 20.6 may be 20.6 % or 2060 %, 84 pounds or kilograms: the unit must be there.
+        is_clock = column.spelling == "h:mm[:ss]" and pa.types.is_time(value_type)
+        return is_clock or (now in ("number", "boolean") and not needs_unit(column.spelling))
     if column.spelling == "yyyymmdd" and now == "number":
         return True
     readable: dict[Kind, tuple[Kind, ...]] = {

@@ -108,7 +108,7 @@ def read_column(given: pa.Array | pa.ChunkedArray, column: Column, issues: Issue
     read = cells.read(given, column)
     if column.kind != "number" or given.type not in cells.TEXT_TYPES or issues.trusts_points:
         return read
-    from qmedoid.tables.text_kinds import doubtful_points
+    from qmedoid.tables.numbers import doubtful_points
 
     doubtful = None
     if column.name not in issues.shows_points and maybe_thousands(read.values):

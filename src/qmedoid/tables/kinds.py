@@ -274,11 +274,16 @@ def _in_role(
         return EMPTY
     spelling, read, note = "", cells.read(array, role), None
     if array.type in cells.TEXT_TYPES:
-        from qmedoid.tables.text_kinds import read_text
+        from qmedoid.tables.text_kinds import read_durations, read_text
 
         found = read_text(name, array, *hints[:2])
+        if found.kind == "date" and role == "number":
+            found = read_durations(name, array)
         if found.kind == role and found.read is not None:
             spelling, read, note = found.spelling, found.read, found.note
+    elif role == "number" and pa.types.is_time(array.type):
+        spelling = "h:mm[:ss]"
+        read = cells.read(array, role, spelling)
     if role == "date" and np.isnat(read.values).all():
         days = cells.read(array, "date", "yyyymmdd")
         if not np.isnat(days.values).all():
@@ -307,6 +312,8 @@ def _text_column(name: str, array: pa.Array, hints: Hints, *, keep: bool) -> tup
     kind, spelling, read, note = read_text(name, text, *hints[:2])
     if read is None:
         found = _category_column(name, text, keep=keep, note=note)
+        if found == OWN_TEXT and note and (problem := note.partition(" is taken as texts, not as ")[2]):
+            return f"every text is different, and they are not read as {problem}"
         # A guess that the user can overrule keeps its words.
         if isinstance(found, str) and found not in IDENTIFIERS and note:
             return f"{found} ({note.partition(': ')[2]})"

@@ -177,7 +177,7 @@ class TextFile:
             return False
         if pa.types.is_integer(column.type) or not (values != values.round()).any():
             return True
-        from qmedoid.tables.text_kinds import may_be_thousands
+        from qmedoid.tables.numbers import may_be_thousands
 
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 

@@ -322,4 +322,4 @@ def test_format_5_stores_these_fields():
         assert set(stored_fields(kind)) == found - (DERIVED if kind is Model else set()), kind
     assert CHANNELS == ("square", "distance", "near")
     assert tuple(READOUTS) == ("strings", "parity", "direct")
-    assert FORMAT == 5
+    assert FORMAT == 6

@@ -130,8 +130,8 @@ def test_entry_that_is_damaged_is_named(file, tmp_path):
 
 def test_file_of_another_format_says_what_to_do(file, tmp_path):
     for number in (1, 3, 17):
-        later = file.content.replace(b"model, format 5", f"model, format {number}".encode())
-        with pytest.raises(ModelError, match=rf"has format {number}, and this version .* reads format 5\. .*pip"):
+        later = file.content.replace(b"model, format 6", f"model, format {number}".encode())
+        with pytest.raises(ModelError, match=rf"has format {number}, and this version .* reads format 6\. .*pip"):
             load_bytes(tmp_path, later)
 
 

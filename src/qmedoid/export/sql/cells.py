@@ -15,8 +15,9 @@ import numpy as np
 from qmedoid.arrays import Array
 from qmedoid.export.sql.dialects import RECORD, SqlDialect, Stages, in_parts, joined
 from qmedoid.methods.part import LARGEST
-from qmedoid.model.contract import Column, DatePart, Dates, Encoding, Levels, Numbers, split_spelling
+from qmedoid.model.contract import COMPOUND, Column, DatePart, Dates, Encoding, Levels, Numbers, split_spelling
 from qmedoid.tables.arrow import MISSING
+from qmedoid.tables.numbers import needs_unit
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 """Words for truth values."""
@@ -208,8 +209,15 @@ def _number_of(dialect: SqlDialect, text: str, spelling: str) -> str:
 
 
 def _spelt_number(dialect: SqlDialect, text: str, spelling: str) -> str:
-    """In DuckDB the number of a text by a spelling such as ``"1.234,5 %"``; NULL where it is none."""
-    form, unit = split_spelling(spelling)
+    """In DuckDB the number of a text by a spelling such as ``"1.234,5 %"``; NULL where it is none.
+
+    Texts of durations, magnitudes and numbers that must have a unit are none: such a column holds numbers.
+    """
+    if spelling in COMPOUND:
+        return "NULL"
+    form, is_scaled, unit, _ = split_spelling(spelling)
+    if is_scaled or (needs_unit(spelling) and unit != "%"):
+        return "NULL"
     group, after = form[1 : form.index("234")], form[form.index("234") + 3 :]
     point = after[:1] or ("," if group == "." else ".")
     mark, sign, unit_mark = (re.escape(one) for one in (group, point, unit))

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from qmedoid.exceptions import ModelError
 from qmedoid.schema import RefusedError, short, shown
 
-FORMAT = 5
+FORMAT = 6
 """Number of the file format. Whatever changes in what is written takes the next number."""
 MANIFEST, ARRAYS, CARD = "manifest.json", "arrays.safetensors", "card.md"
 REQUIRED = (MANIFEST, ARRAYS, CARD)
