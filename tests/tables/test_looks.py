@@ -151,6 +151,9 @@ def test_check_says_what_looks_the_same():
     (column,) = [one for one in report["columns"] if one["name"] == "town"]
     assert column["levels"] == 3
     assert "texts look like others" in column["note"]
+    (note,) = [one for one in report["findings"] if one["code"] == "class_spellings"]
+    assert note["severity"] == "note"
+    assert "differ from another by blanks or odd letters only, and are read as that" in note["message"]
 
 
 def test_labels_are_found_however_they_are_written():

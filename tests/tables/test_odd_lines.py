@@ -34,6 +34,7 @@ ODD = {
     "total": ([HEADER, *ROWS, "Total,,,60"], 1, "(a line of totals): line 122, 'Total,,,60'"),
     "total behind": ([HEADER, *ROWS, ",,Grand total:,60"], 1, "a line of totals"),
     "short total": ([HEADER, *ROWS[:50], "Subtotal,25", *ROWS[50:]], 1, "line 52, 'Subtotal,25'"),
+    "quoted total": ([HEADER, *ROWS, '"Total","","","60"'], 1, "a line of totals"),
     "mean": ([HEADER, *ROWS, "Mean,49.2,,0.5", "Sum,5900,,60"], 2, "the first is line 122, 'Mean,49.2,,0.5'"),
     "footers": ([HEADER, *ROWS, "", "Source: WHO, 2024", "3 rows selected"], 2, "(a footer): the first is line 123"),
     "padded footer": ([HEADER, *ROWS, ",,,", "Source: WHO,,,", ",,,"], 3, "a footer"),

@@ -143,6 +143,10 @@ class _Check:
         encoded = labels.combine_chunks().dictionary_encode()
         self.labels, self.codes = labels, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
         names, counts = encoded.dictionary.to_pylist(), np.bincount(self.codes).tolist()
+        merged = len(table[target].take(pa.array(rows)).unique()) - len(names)
+        if merged:
+            message = f"{merged:,} of the classes in {target!r} differ from another by blanks or odd letters only"
+            self.add("class_spellings", f"{message}, and are read as that", target)
         if len(names) < 2:
             message = f"every row is of the class {names[0]!r}: a classifier needs at least 2 classes"
             self.add("one_class", message, target, is_problem=True)

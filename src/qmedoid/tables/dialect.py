@@ -122,14 +122,14 @@ def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | No
     left_out = list[str]()
     if start > begun:
         left_out.append(
-            f"{name}: {sample.count(newline, begun, start):,} lines before the header are comments, left out."
+            f"{name}: {sample.count(newline, begun, start):,} lines of comments before the header are left out."
         )
     # The lines under the header, up to the first record.
     while after := sample.find(newline, end) + 1:
         under = decoded(sample[end:after])[0].strip()
         what = no_record(under, delimiter, len(names))
         what = what or units_among(decoded(sample[end : end + _FIRST])[0], delimiter, len(names))
-        if what is None or '"' in under:
+        if what is None or under.count('"') % 2:
             break
         if under:
             where = f"line {sample.count(newline, 0, end) + 1}, under the header"

@@ -234,7 +234,7 @@ class TextFile:
             if what == "a line of totals":  # where other records begin like that it may be one as well
                 first = re.escape(line.strip(f" {self._dialect.delimiter}").partition(self._dialect.delimiter)[0])
                 what = None if len(re.findall(rf"(?m)(?:^|\W){first}(?=\W)".encode(), whole[:end])) > 1 else what
-            if begin == end or '"' in line or (line and what is None):
+            if begin == end or line.count('"') % 2 or (line and what is None):
                 break
             found, end = [*found, (begin, end, str(what))] if line else found, begin
         if found and has_quotes:
