@@ -100,7 +100,7 @@ _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _ADDRESS = rf"^{_OCTET}(?:\.{_OCTET}){{3}}$"
 _DURATION_NAME = r"(?i)duration|elapsed|run_?time|lap_?time|up_?time|down_?time|split|dauer|time_(taken|spent)"
 _CLOCK = r"^-?(?:\d+ days?,? )?\d+:[0-5]\d(?::[0-5]\d)?(?:[.,]\d+)?$"
-_OF_DAY = r"^(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$"
+_OF_DAY = r"^(?:(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?|24:00(?::00)?)$"
 _IN_THE_WAY = {
     "an ordinal": r"\d+ ?(?:st|nd|rd|th)",
     "a range": r"\d+(?:[.,]\d+)? ?(?:-|–|to|bis|\.\.) ?\d+(?:[.,]\d+)?(?: ?\pL+)?",
