@@ -181,16 +181,15 @@ def rules_of_texts() -> dict[str, Any]:
 
 def spell(value: float, spelling: str) -> str:
     """A number as a spelling writes it, so that it is read back; plain where the spelling is empty."""
-    sign, size = "-" if value < 0 else "", abs(value)
+    sign, size = "-" if value < 0 else "", round(abs(value), 6)
     if spelling == "5'11\"":
         return f"{sign}{size // 12:.0f}'{size % 12:.12g}\""
     if spelling in COMPOUND:
         (hours, minutes), seconds = divmod(int(size // 60), 60), f"{size % 60:.9g}"
         padded = ("0" if size % 60 < 10 else "") + seconds
         if spelling in ("1h 30m", "PT1H30M"):
-            return sign + (
-                f"{hours}h {minutes}m {seconds}s" if spelling == "1h 30m" else f"PT{hours}H{minutes}M{seconds}S"
-            )
+            words = f"{hours}h {minutes}m {seconds}s"
+            return sign + (words if spelling == "1h 30m" else f"PT{words.replace(' ', '').upper()}")
         if spelling == "m:ss":
             return f"{sign}{60 * hours + minutes}:{padded}"
         return f"{sign}{hours}:{minutes:02d}" + ("" if spelling == "h:mm" else f":{padded}")
@@ -226,11 +225,7 @@ def respelt(text: pa.Array, spelling: str) -> pa.Array:
     is_number = _are_numbers(body)
     if spelling in COMPOUND:
         plain = _plain_signs(plain)
-        return reduce(
-            pc.or_,
-            (pc.fill_null(pc.match_substring_regex(plain, _anchored(one)), False) for one in COMPOUND),
-            is_number,
-        )
+        return pc.fill_null(reduce(pc.or_, (_matches(plain, one) for one in COMPOUND), is_number), False)
     form, is_scaled, unit, _ = split_spelling(spelling or "1234.5")
     units = _magnitudes(units)[1] if is_scaled else units
     has_money = pc.match_substring_regex(units, rf"^(?:{_CURRENCY})$")
@@ -311,8 +306,8 @@ def find_compound(name: str, text: pa.Array, *, insists: bool = False) -> str | 
     enough = MOSTLY * len(cells)
     clock = cells.filter(pc.match_substring_regex(cells, _CLOCK))
     if len(clock) < enough or not len(clock):
-        others = (one for one in ("1h 30m", "PT1H30M", "5'11\"") if _n_matches(cells, _anchored(one)) >= max(enough, 1))
-        return next(others, None)
+        others = ("1h 30m", "PT1H30M", "5'11\"")
+        return next((one for one in others if (pc.sum(_matches(cells, one)).as_py() or 0) >= max(enough, 1)), None)
     has_seconds = pc.match_substring_regex(clock, r":\d\d:")
     first = pc.replace_substring_regex(clock, r"^-?(?:\d+ days?,? )?(\d+):.*$", r"\1").cast(pa.float64())
     largest = pc.max(first).as_py()
@@ -339,9 +334,8 @@ def what_is_in_the_way(text: pa.Array) -> str:
     """Why texts with numbers are none: all but one in ten are numbers, ranges, bounds and the like; empty otherwise."""
     cells = text.drop_null().unique()
     odd = cells.filter(pc.match_substring_regex(cells, rf"^(?:{'|'.join(_IN_THE_WAY.values())})$"))
-    if len(odd) <= (1 - MOSTLY) * len(cells) or len(odd) + pc.sum(look_like_numbers(cells)).as_py() < MOSTLY * len(
-        cells
-    ):
+    n_numbers = pc.sum(look_like_numbers(cells)).as_py() if len(odd) > (1 - MOSTLY) * len(cells) else 0
+    if not n_numbers + len(odd) >= MOSTLY * len(cells) > 0:
         return ""
     patterns = {what: rf"^(?:{pattern})$" for what, pattern in _IN_THE_WAY.items()}
     what = max(patterns, key=lambda one: _n_matches(odd, patterns[one]))
@@ -480,6 +474,11 @@ def _are_magnitudes(cells: pa.Array, units: pa.Array) -> bool:
 
 def _anchored(spelling: str) -> str:
     return rf"(?i)^(?:-?{COMPOUND[spelling]})$"
+
+
+def _matches(text: pa.Array, spelling: str) -> pa.Array:
+    """Whether texts are written in one of the spellings of several parts; some of these match a text without digits."""
+    return pc.and_(pc.match_substring_regex(text, _anchored(spelling)), pc.match_substring_regex(text, r"\d"))
 
 
 def _compound(text: pa.Array, spelling: str) -> Array:
