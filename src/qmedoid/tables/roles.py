@@ -132,13 +132,17 @@ def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
 
 
 def find_level_sentinels(levels: Sequence[str], rows: Sequence[int]) -> Sentinels | None:
-    """Look for levels that may mean "not measured": words that say so, and codes among words."""
+    """Look for levels that may mean "not measured": words that say so, and codes among words.
+
+    Of words that are missing in a column of numbers a note on how it is read says more.
+    """
     is_number = [re.fullmatch(r"-?\d+(\.\d+)?", level) is not None for level in levels]
     are_words = len(levels) - sum(is_number) > sum(is_number)
     found: list[Sentinel] = [
         (level, count, None)
         for level, count, own in zip(levels, rows, is_number, strict=True)
-        if _WORDS.fullmatch(level) or (own and are_words and (level[0] == "-" or set(level) == {"9"}))
+        if (_WORDS.fullmatch(level) and level not in MISSING)
+        or (own and are_words and (level[0] == "-" or set(level) == {"9"}))
     ]
     return Sentinels("category", tuple(found), sum(rows)) if 0 < len(found) < len(levels) else None
 
