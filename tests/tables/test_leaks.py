@@ -264,6 +264,20 @@ def test_fit_warns_of_what_says_the_class_and_keeps_quiet_of_what_is_kept():
     assert not [note for note in kept.notes_ if "known before the class" in note]
 
 
+def test_column_that_names_people_who_come_back_is_no_leak_of_a_fit():
+    """They are to be held out together: a model without the column would still know them."""
+    rng = np.random.default_rng(0)
+    people = rng.permutation(np.repeat(np.arange(120), 8))
+    traits, y = rng.normal(size=(120, 5)), (np.arange(120) % 2 == 1)[people]
+    X = {f"n{place}": one[people] + 0.3 * rng.normal(size=960) for place, one in enumerate(traits.T)}
+    X["customer"] = np.char.add("C", people.astype(str))
+    quick = {"method": EvidenceClassifier(n_medoids=4, n_neighbors=0), "refine": "never", "random_state": 0}
+    with pytest.warns(QMedoidWarning) as warned:
+        fitted = MedoidClassifier(**quick).fit(X, labels(y))
+    assert ["hold them out together" in str(one.message) for one in warned] == [True]
+    assert not [note for note in fitted.notes_ if "known before the class" in note]
+
+
 def test_rows_are_drawn_of_every_class_alike():
     codes = (np.arange(50_000) % 500 == 0).astype(int)
     rows = balanced_rows(codes, 10_000)

@@ -175,7 +175,7 @@ def test_days_that_programs_write_for_none_are_found() -> None:
     assert "1970-01-01 in 30 of 630 rows, and no other day in nearly as many" in message
 
 
-@pytest.mark.parametrize("word", ["unknown", "Unknown", "not known", "-1", "99", "-999"])
+@pytest.mark.parametrize("word", ["unknown", "Unknown", "Null", "not known", "-1", "99", "-999"])
 def test_levels_that_may_mean_not_measured_are_found(word: str) -> None:
     rng = np.random.default_rng(0)
     cells = np.where(rng.random(300) < 0.1, word, rng.choice(["A", "B", "C", "D"], 300))
@@ -188,6 +188,14 @@ def test_levels_that_may_mean_not_measured_are_found(word: str) -> None:
     read = check_table({"x": cells, "z": rng.normal(size=300)}, missing={"x": [word]})
     assert read["columns"][0]["missing"] == n_rows
     assert [one["code"] for one in read["findings"]] == ["reading"]
+
+
+@pytest.mark.parametrize("word", ["n/a", "?", "NA"])
+def test_words_that_are_missing_among_numbers_have_one_note(word: str) -> None:
+    cells = np.where(np.arange(300) % 9 == 0, word, np.array(["A", "B", "C"])[np.arange(300) % 3])
+    found = check_table({"x": cells, "z": np.sin(np.arange(300))})["findings"]
+    assert [one["code"] for one in found] == ["reading"]
+    assert f"{word!r} in 34 of 300 rows: read as a level" in found[0]["message"]
 
 
 def test_levels_that_are_codes_among_codes_raise_no_alarm() -> None:

@@ -13,6 +13,7 @@ from qmedoid.exceptions import ParameterError, QMedoidError, QMedoidWarning, som
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table
+from qmedoid.tables.cells import in_one_look
 from qmedoid.tables.checking import check_rows, too_good
 from qmedoid.tables.dataset import Dataset, DatasetSettings, check_roles, in_roles, split_rows
 from qmedoid.tables.difference import Issues
@@ -122,8 +123,8 @@ def _quick_fits(
 ) -> WithoutDict:
     """How good a model of all columns is on rows that it has not seen, and one without those that are suspected."""
     name = str(settings.target)
-    rows, target = Target.of_column(table[name], name)
-    settings = replace(settings, takes_numbers=True)
+    settings, (table, _) = replace(settings, takes_numbers=True), in_one_look(table, settings.unread)
+    rows, target = Target.of_column(table[name], name, missing=settings.missing.get(name, ()))
     best = sorted(alone, key=lambda one: (-alone[one], one))[: _MOST_COLUMNS + len(suspects)]
     n_rows = max(_FEWEST_ROWS, min(_MOST_ROWS, _MOST_CELLS // len(best)))
     some = balanced_rows(target.codes, n_rows)

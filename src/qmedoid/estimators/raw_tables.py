@@ -314,7 +314,10 @@ def _fit_columns(
         message = "; ".join(left_out[name] for name in guessed[:_NAMED])
         more = f"; and {len(guessed) - _NAMED:,} more columns: see notes_" if len(guessed) > _NAMED else ""
         warn(f"{message[0].upper()}{message[1:]}{more}.")
-    leaks = LeakSearch(data.table, kinds.columns, target.codes, target.classes.tolist(), is_quick=True).found()
+    found = [data.groups, *(one.groups for one in data.repeats if one.kind != "runs" and one.is_sure)]
+    groups = next((one for one in found if one is not None), None)
+    labels = target.classes.tolist()
+    leaks = LeakSearch(data.table, kinds.columns, target.codes, labels, groups=groups, is_quick=True).found()
     kept = {name for name, role in roles.items() if role == "keep"}
     given_away = [one.message for one in leaks if one.is_problem and kept.isdisjoint(one.columns)]
     notes += given_away

@@ -15,6 +15,7 @@ from qmedoid.arrays import Array, Codes, Flags, column_slices
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
+from qmedoid.tables.arrow import number_blocks
 from qmedoid.tables.roles import quoted
 
 LEAKS = ("target_copy", "gives_away", "nearly_target", "missing_by_class", "names_class", "pair")
@@ -91,7 +92,13 @@ class LeakSearch:
         self.codes, self.table = codes[rows], table if len(rows) == len(codes) else table.take(pa.array(rows))
         self.groups = None if groups is None else groups[rows]
         self.totals, self.figure = np.bincount(self.codes, minlength=len(labels)), figure_name(labels)
-        self.values = {one.name: read_values(self.table.column(one.name), one) for one in self.columns}
+        self.values, names = dict[str, Array](), [one.name if one.kind == "number" else "" for one in self.columns]
+        for places, block in number_blocks(self.table, names):
+            numbers = np.where(cells.is_usable(block), block, np.nan)
+            self.values |= {names[place]: numbers[:, number] for number, place in enumerate(places.tolist())}
+        for one in self.columns:
+            if one.name not in self.values:
+                self.values[one.name] = read_values(self.table.column(one.name), one)
 
     def found(self) -> list[Leak]:
         """What says the class: single columns, then pairs of the others."""

@@ -134,7 +134,7 @@ def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
 def find_level_sentinels(levels: Sequence[str], rows: Sequence[int]) -> Sentinels | None:
     """Look for levels that may mean "not measured": words that say so, and codes among words.
 
-    A note on how the column is read names words such as ``n/a`` already.
+    Of words that are missing in a column of numbers a note on how it is read says more.
     """
     is_number = [re.fullmatch(r"-?\d+(\.\d+)?", level) is not None for level in levels]
     are_words = len(levels) - sum(is_number) > sum(is_number)
