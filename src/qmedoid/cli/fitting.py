@@ -17,7 +17,6 @@ from qmedoid.cli.documents import HeldTogetherDict, HeldTogetherFiguresDict
 from qmedoid.cli.options import TableOptions, cut_of, word_or_number
 from qmedoid.cli.output import note, progress_bar
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning, warn
-from qmedoid.geometry.row_groups import numbered
 from qmedoid.metrics.texts import figure_text
 from qmedoid.model.model import Decisions, Model
 from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds, check_roles, read_roles_file
@@ -289,7 +288,7 @@ def _fitted_parts(options: "FitOptions", data: Dataset, test: float, numbers: Co
         "log_loss": float(losses.mean()),
         "rows": len(rows),
     }
-    difference = paired_difference(losses, np.zeros(len(rows)), numbered(together))
+    difference = paired_difference(losses, np.zeros(len(rows)), np.unique(together, return_inverse=True)[1])
     return FittedParts(fitted, model, seconds, figures, difference)
 
 

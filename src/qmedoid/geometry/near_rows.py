@@ -42,7 +42,7 @@ Link: TypeAlias = tuple[Codes, Bits]
 """Rows, and a key of each; those of one key are nearly equal."""
 
 
-class Agreement(NamedTuple):
+class ClassAgreement(NamedTuple):
     """How often two rows of a group have the same class: 0 is chance, 1 always.
 
     With the groups of two rows or more, how many of these hold one class alone, and how many one that is not the class
@@ -55,7 +55,7 @@ class Agreement(NamedTuple):
     n_others: int
 
 
-def class_agreement(groups: Codes, codes: Codes) -> Agreement:
+def class_agreement(groups: Codes, codes: Codes) -> ClassAgreement:
     r"""How much more often than by chance two rows of a group have the same class.
 
     With :math:`n_{gc}` rows of class c in the group g of :math:`n_g` rows and weights :math:`w_g = \min(n_g - 1, 10)`,
@@ -70,7 +70,7 @@ def class_agreement(groups: Codes, codes: Codes) -> Agreement:
     kept = sizes[of_cell] > 1
     of_cell, class_of, counts = of_cell[kept], class_of[kept], counts[kept]
     if not len(of_cell):
-        return Agreement(0.0, 0, 0, 0)
+        return ClassAgreement(0.0, 0, 0, 0)
     n = sizes[of_cell]
     weights = np.minimum(n - 1, _MOST_WEIGHT)
     total = float(np.minimum(sizes[sizes > 1] - 1, _MOST_WEIGHT).sum())
@@ -79,7 +79,7 @@ def class_agreement(groups: Codes, codes: Codes) -> Agreement:
     chance = float(shares @ shares)
     pure = np.bincount(class_of[counts == n], minlength=1)
     excess = 0.0 if chance >= 1.0 else (same - chance) / (1.0 - chance)
-    return Agreement(excess, int((sizes > 1).sum()), int(pure.sum()), int(pure.sum() - pure.max()))
+    return ClassAgreement(excess, int((sizes > 1).sum()), int(pure.sum()), int(pure.sum() - pure.max()))
 
 
 def rows_together(values: Array, codes: Codes) -> tuple[Codes | None, bool]:
