@@ -236,10 +236,9 @@ def check_counts(jobs: Sequence[Job], counts: Sequence[Sequence[Counts]]) -> Non
         raise not_of_this_plan()
 
 
-def refuse_equal_repeats(measured: Sequence[Sequence[Sequence[Counts]]], jobs: Sequence[Job]) -> None:
+def refuse_equal_repeats(measured: Sequence[Sequence[Sequence[Counts]]], shots: int) -> None:
     """Refuse repeats of which two read the very same shots: a seed was shared, and their scatter would be 0."""
     each = [np.concatenate([one.ravel() for of_job in counts for one in of_job]) for counts in measured]
-    shots = max((batch.shots for job in jobs for batch in job.batches), default=0)
     uncertain = np.count_nonzero((each[0] > 0) & (each[0] < shots))
     if uncertain >= _TELLING and len({counts.tobytes() for counts in each}) < len(each):
         raise ParameterError(

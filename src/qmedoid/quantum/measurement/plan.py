@@ -197,7 +197,7 @@ class MeasurementPlan:
             counts += run_some(self.trained_jobs(counts), repeat * n_jobs + len(self.jobs))
             measured.append(counts)
         if repeats > 1:
-            refuse_equal_repeats(measured, self.all_jobs)
+            refuse_equal_repeats(measured, self.shots)
             others = [self.decided_from(*self.read(counts)) for counts in measured[1:]]
         result = self.read_out(measured[0])
         return result if repeats == 1 else replace(result, repeats=(result.decided, *others))
