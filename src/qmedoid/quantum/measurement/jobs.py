@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidError
+from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidError, check_int
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, FormName, form_named
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
@@ -98,10 +98,7 @@ class MeasurementSettings:
                     f"Got {getattr(self, name)!r} instead."
                 )
         for name, least in _LEAST.items():
-            value, most = getattr(self, name), MOST_SHOTS if name == "shots" else np.inf
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-                limit = f">= {least}" if most == np.inf else f"from {least} to {most:,}"
-                raise ParameterError(f"The {name!r} parameter must be an int {limit}. Got {value!r} instead.")
+            check_int(f"{name!r} parameter", getattr(self, name), least, MOST_SHOTS if name == "shots" else None)
 
     @property
     def form(self) -> CircuitForm:
