@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from inspect import signature
+from numbers import Integral
 
 
 class QMedoidError(Exception):
@@ -67,6 +68,14 @@ def some_of(names: Sequence[str], limit: int = 20) -> str:
     """The first names of a list, and how many more there are: for messages."""
     more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
+
+
+def check_int(parameter: str, value: object, least: int, most: int | None = None) -> None:
+    """Raise unless a parameter is an int from `least` to `most`; True and False are none."""
+    is_int = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_int or value < least or (most is not None and value > most):  # type: ignore[operator]
+        limit = f">= {least}" if most is None else f"from {least} to {most:,}"
+        raise ParameterError(f"The {parameter} must be an int {limit}. Got {value!r} instead.")
 
 
 def check_callable(parameter: str, value: object, arguments: tuple[str, ...], example: str, of_device: str) -> None:

@@ -196,7 +196,7 @@ def test_distance_and_angle_follow_from_the_drawn_overlap():
             lambda: compact_swap_test(np.ones((4, 3)), np.ones((4, 2))),
             "X has 3 columns and Y has 2: both need",
         ),
-        (lambda: compact_swap_test([1.0, 2.0], [[1.0, np.nan]]), "Y holds nan at row 0, column 1: pass finite numbers"),
+        (lambda: compact_swap_test([1.0, 2.0], [[1.0, np.nan]]), "Y holds nan at position 0, 1: pass finite numbers"),
         (lambda: compact_swap_test([1.0], [2.0], shots=1.5), r"must be None or an int >= 1\. Got 1\.5 instead"),
         (lambda: compact_swap_test([1.0], [2.0], shots=10), r"pass rng=numpy.random.default_rng\(seed\)"),
         (lambda: compact_swap_test([1.0], [2.0], angle="cosine"), "must be 'true' or 'printed'. Got 'cosine' instead"),

@@ -86,7 +86,9 @@ class TestCells:
 
     def test_errors_of_overlaps_are_as_stated_and_as_planned(self, noisy):
         _, shots = noisy["measured"]
-        assert 0.85 < shots["calibrated"]["s_score_deviation"] < 1.2 < shots["raw"]["s_score_deviation"]
+        for how in ("calibrated", "raw"):  # without calibration the bias is among the stated errors
+            assert 0.85 < shots[how]["s_score_deviation"] < 1.2
+        assert shots["raw"]["s_error"] > 1.3 * shots["calibrated"]["s_error"]
         assert shots["planned"]["s_error"] == pytest.approx(shots["calibrated"]["s_error"], rel=0.2)
         assert shots["repeats"] == 2
         assert shots["raw"]["decisions"] == 4

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.exceptions import ParameterError, check_int, some_of
 from qmedoid.explain.documents import ColumnEffectDict, EffectBinDict
 from qmedoid.markup.page import render
 from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
@@ -233,8 +233,7 @@ def table_effect(
 ) -> Effect:
     """The effect of a column in a table."""
     tally = EffectTally(model, column, toward)
-    if not isinstance(n_bins, int) or isinstance(n_bins, bool) or n_bins < 1:
-        raise ParameterError(f"The 'bins' parameter must be an int >= 1. Got {n_bins!r} instead.")
+    check_int("'bins' parameter", n_bins, 1)
     for start in range(0, len(table), BATCH_ROWS):
         batch = table.slice(start, BATCH_ROWS)
         tally.add(batch, decide_batch(model, batch, issues)[1])

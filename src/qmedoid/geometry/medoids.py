@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError, check_int
 from qmedoid.geometry.row_groups import draw_rows
 from qmedoid.kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale
 from qmedoid.kernels.ties import first_smallest
@@ -164,6 +164,5 @@ def _weights(weights: ArrayLike, n: int) -> Array:
 
 
 def _positive(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ParameterError(f"The {name!r} parameter must be an int >= 1. Got {value!r} instead.")
+    check_int(f"{name!r} parameter", value, 1)
     return int(value)

@@ -241,9 +241,6 @@ def _rows(values: npt.ArrayLike, name: str) -> Array:
     rows = np.atleast_2d(real_array(values, name))
     if rows.ndim != 2:
         raise DataError(f"{name} has {rows.ndim} dimensions: pass one vector (d,) or rows of vectors (n, d).")
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise DataError(f"{name} holds {rows[row, column]} at row {row}, column {column}: pass finite numbers only.")
     return rows
 
 
@@ -289,11 +286,16 @@ def measured_overlap(swap_test: SwapTestFunction, X: Array, Y: Array) -> Array:
 
 
 def real_array(values: npt.ArrayLike, name: str, *, returned: bool = False) -> Array:
-    """Values as doubles; complex numbers, whose imaginary parts would be lost, and what is no number are refused."""
+    """Values as doubles; complex ones and what is no number are refused, and those passed in that are not finite."""
     if np.iscomplexobj(values):
         then = "return real ones" if returned else "numpy.hstack([x.real, x.imag]) keeps distances, in real numbers"
         raise DataError(f"{name} holds complex numbers, and imaginary parts would be lost: {then}.")
     try:
-        return np.asarray(values, dtype=np.float64)
+        found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} is no array of real numbers ({error}): pass numbers, as many in every row.") from None
+    if not returned and not np.isfinite(found).all():
+        position = tuple(np.argwhere(~np.isfinite(found))[0].tolist())
+        where = ", ".join(map(str, position))
+        raise DataError(f"{name} holds {found[position]} at position {where}: pass finite numbers only.")
+    return found

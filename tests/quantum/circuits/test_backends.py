@@ -164,7 +164,7 @@ def test_backends_are_swap_test_functions_and_refuse_what_the_closed_form_refuse
     for backend in backends:
         with pytest.raises(DataError, match="X has 3 columns and Y has 2"):
             backend(np.ones((1, 3)), np.ones((1, 2)))
-        with pytest.raises(DataError, match="X holds nan at row 0, column 1"):
+        with pytest.raises(DataError, match="X holds nan at position 0, 1"):
             backend([[1.0, np.nan]], [[1.0, 1.0]])
 
 

@@ -115,6 +115,8 @@ def test_errors_without_calibration_are_whole_and_calibration_is_the_advice(mani
     (note,) = result.notes
     assert "stated errors count it as these rates have it. Calibrate to undo it" in note
     assert "register" not in note
+    again = result.without_calibration()
+    np.testing.assert_array_equal(again.errors.margins, result.errors.margins)
 
 
 def test_advice_is_not_what_is_done_already(manila):

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import ParameterError, check_int
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.schema import Values
 
@@ -76,7 +76,7 @@ def weight_shape(n_qubits: int, n_reps: int, *, final_rz: bool = False) -> tuple
     The R_z of the last repetition changes no read-out in the Z basis (fact 16); without it there are 2·L − 1 layers.
     """
     for name, value, high in (("n_qubits", n_qubits, MAX_QUBITS), ("n_reps", n_reps, None)):
-        _check_count(name, value, high)
+        check_int(f"{name!r} of an ansatz", value, 1, high)
     return (2 * n_reps if final_rz else 2 * n_reps - 1, n_qubits)
 
 
@@ -106,7 +106,7 @@ class Ansatz:
 
     def __post_init__(self) -> None:
         weight_shape(self.n_qubits, self.n_reps)
-        _check_count("n_inputs", self.n_inputs, None)
+        check_int("'n_inputs' of an ansatz", self.n_inputs, 1)
 
     @cached_property
     def weight_shape(self) -> tuple[int, int]:
@@ -128,10 +128,3 @@ class Ansatz:
             part = inputs[:, start : start + n]
             angles[:, : part.shape[1]] += part
         return angles
-
-
-def _check_count(name: str, value: int, high: int | None) -> None:
-    is_int = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_int or value < 1 or (high is not None and value > high):
-        limit = ">= 1" if high is None else f"from 1 to {high}"
-        raise ParameterError(f"The {name!r} of an ansatz must be an int {limit}. Got {value!r} instead.")

@@ -21,7 +21,7 @@ from qiskit.quantum_info import Statevector
 from qiskit.transpiler import PassManager
 
 from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.exceptions import DataError, ModelError, ParameterError, some_of
+from qmedoid.exceptions import DataError, ModelError, ParameterError, check_int, some_of
 from qmedoid.geometry.overlap import SwapTest, compact_swap_test, from_overlap, real_array, row_norms
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.circuits.compact_swap import OUTCOME, FormName, form_named
@@ -49,11 +49,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for name in ("shots", "circuits_per_job"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} must be an int >= 1. Got {value!r} instead."
-                )
+            check_int(f"{name!r} parameter of {type(self).__name__}", getattr(self, name), 1)
         if self.sampler is None and self.seed is None:
             raise ParameterError("The default sampler needs a 'seed': pass an int or a numpy.random.Generator.")
         if self.sampler is not None:

@@ -119,10 +119,6 @@ def _rows(values: npt.ArrayLike, name: str) -> Array:
     rows = given[None] if given.ndim == 1 else given
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise DataError(f"{name} has shape {given.shape}: pass one vector of at least one entry, shape (d,), or rows.")
-    if not np.isfinite(rows).all():
-        row, position = (int(place) for place in np.argwhere(~np.isfinite(rows))[0])
-        where = f"position {position}" if given.ndim == 1 else f"row {row}, position {position}"
-        raise DataError(f"{name} holds {rows[row, position]} at {where}: pass finite numbers only.")
     if not rows.any(axis=1).all():
         raise DataError(
             f"{name} is a zero vector, which cannot be prepared as a state: use compact_swap_test, which handles zero "

@@ -15,7 +15,6 @@ Parameters that are left open have names:
 
 from collections.abc import Sequence
 
-import numpy as np
 import numpy.typing as npt
 from qiskit import QuantumCircuit, QuantumRegister
 from qiskit.circuit import ParameterVector
@@ -73,7 +72,7 @@ def variational_circuit(
                 f"({ansatz.n_inputs},). For many records use a backend of qmedoid.quantum, or leave the "
                 "inputs open."
             )
-        x = _finite(record, "inputs").tolist()
+        x = record.tolist()
     q = QuantumRegister(n, "q")
     circuit = QuantumCircuit(q, name="variational")
     for rep in range(ansatz.n_reps):
@@ -104,7 +103,7 @@ def checked_rotations(ansatz: Ansatz, weights: npt.ArrayLike) -> Array:
             f"The weights of this ansatz must be of shape {(layers, n)}: {layers} layers of R_y and R_z alternately on "
             f"{n} qubits. Got shape {rotations.shape} instead.{hint}"
         )
-    return _finite(rotations, "weights")
+    return rotations
 
 
 def checked_inputs(ansatz: Ansatz, inputs: npt.ArrayLike) -> Array:
@@ -115,13 +114,4 @@ def checked_inputs(ansatz: Ansatz, inputs: npt.ArrayLike) -> Array:
             f"inputs has shape {rows.shape}: this ansatz takes rows of {ansatz.n_inputs} angles, shape (rows, "
             f"{ansatz.n_inputs})."
         )
-    return _finite(rows, "inputs")
-
-
-def _finite(values: Array, name: str) -> Array:
-    if not np.isfinite(values).all():
-        position = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-        raise DataError(
-            f"{name} holds {values[position]} at position {', '.join(map(str, position))}: pass finite numbers only."
-        )
-    return values
+    return rows

@@ -16,7 +16,7 @@ from qiskit.primitives import BackendSamplerV2, StatevectorSampler
 from qiskit_aer.noise import NoiseModel
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import MissingExtraError, ParameterError, warn
+from qmedoid.exceptions import MissingExtraError, ParameterError, check_int, warn
 from qmedoid.methods.variational.ansatz import Ansatz
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, shape_of
 from qmedoid.quantum.circuits.variational import variational_circuit
@@ -90,10 +90,7 @@ class Device:
         limits: Mapping[str, float] | None = None,
     ) -> None:
         for name, value, least in (("n_qubits", MOST_QUBITS if n_qubits is None else n_qubits, 1), ("seed", seed, 0)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(
-                    f"The {name!r} parameter of Device must be an int >= {least}. Got {value!r} instead."
-                )
+            check_int(f"{name!r} parameter of Device", value, least)
         given = limits if limits is None or isinstance(limits, Mapping) else {"limits": limits}
         for name, limit in (given or {}).items():
             if name not in LIMITS or not isinstance(limit, int | float) or not 0.0 < limit <= 1.0:

@@ -111,7 +111,7 @@ class Estimates:
 
     def uncalibrated(self) -> "Estimates":
         """What the same counts say without calibration: raw overlaps, with what calibration takes off as an error."""
-        bias = self.raw - self.overlaps
+        bias = self.bias if self.fitted is None else self.raw - self.overlaps
         return Estimates(self.raw, np.sqrt(self.by_shots), self.by_shots, self.raw, self.positions, bias=bias)
 
     def draw(self, rng: np.random.Generator) -> Array:

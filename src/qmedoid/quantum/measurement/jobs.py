@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidError
+from qmedoid.exceptions import JobError, ModelError, ParameterError, QMedoidError, check_int
 from qmedoid.quantum.circuits.compact_swap import CircuitForm, FormName, form_named
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
@@ -98,10 +98,7 @@ class MeasurementSettings:
                     f"Got {getattr(self, name)!r} instead."
                 )
         for name, least in _LEAST.items():
-            value, most = getattr(self, name), MOST_SHOTS if name == "shots" else np.inf
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-                limit = f">= {least}" if most == np.inf else f"from {least} to {most:,}"
-                raise ParameterError(f"The {name!r} parameter must be an int {limit}. Got {value!r} instead.")
+            check_int(f"{name!r} parameter", getattr(self, name), least, MOST_SHOTS if name == "shots" else None)
 
     @property
     def form(self) -> CircuitForm:
@@ -236,10 +233,9 @@ def check_counts(jobs: Sequence[Job], counts: Sequence[Sequence[Counts]]) -> Non
         raise not_of_this_plan()
 
 
-def refuse_equal_repeats(measured: Sequence[Sequence[Sequence[Counts]]], jobs: Sequence[Job]) -> None:
+def refuse_equal_repeats(measured: Sequence[Sequence[Sequence[Counts]]], shots: int) -> None:
     """Refuse repeats of which two read the very same shots: a seed was shared, and their scatter would be 0."""
     each = [np.concatenate([one.ravel() for of_job in counts for one in of_job]) for counts in measured]
-    shots = max((batch.shots for job in jobs for batch in job.batches), default=0)
     uncertain = np.count_nonzero((each[0] > 0) & (each[0] < shots))
     if uncertain >= _TELLING and len({counts.tobytes() for counts in each}) < len(each):
         raise ParameterError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qmedoid.arrays import Array, Flags
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import check_int
 from qmedoid.quantum.devices.device import Device
 from qmedoid.quantum.devices.packs import Pack
 from qmedoid.quantum.devices.sampling import Counts
@@ -182,8 +182,7 @@ class MeasurementPlan:
         on_job : callable or None
             Called as ``on_job(done, total)`` after each job.
         """
-        if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 1:
-            raise ParameterError(f"The 'repeats' parameter must be an int >= 1. Got {repeats!r} instead.")
+        check_int("'repeats' parameter", repeats, 1)
         n_jobs, measured = len(self.all_jobs), list[list[list[Counts]]]()
 
         def run_some(jobs: Sequence[Job], before: int) -> list[list[Counts]]:
@@ -197,7 +196,7 @@ class MeasurementPlan:
             counts += run_some(self.trained_jobs(counts), repeat * n_jobs + len(self.jobs))
             measured.append(counts)
         if repeats > 1:
-            refuse_equal_repeats(measured, self.all_jobs)
+            refuse_equal_repeats(measured, self.shots)
             others = [self.decided_from(*self.read(counts)) for counts in measured[1:]]
         result = self.read_out(measured[0])
         return result if repeats == 1 else replace(result, repeats=(result.decided, *others))

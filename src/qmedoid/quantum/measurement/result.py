@@ -235,25 +235,16 @@ class MeasurementResult:
             narrower = "Use other qubits (limits of Device)." if tests.n_features == 1 else "Use a narrower register."
             found += _notes(words, narrower, [one], pack.shrink, self.plan.device.place)
         if self.margin_ratio > max(1.25, 1.0 + 4.0 / np.sqrt(2.0 * len(self.kept))):
+            by, advice = "lines and their scatter", "use register='column'"
+            if not self.plan.settings.calibrate:
+                by, advice = "its error rates", "calibrate (calibrate=True, --calibrate)"
+            elif self.plan.settings.register == "column":
+                advice = "use other qubits (limits of Device)"
             found.append(
                 f"Margins are off by {self.margin_ratio:.1f} times their stated errors on average: the device does "
-                f"more to overlaps than {self._errors_by} tell. Take errors as so much larger, or {self._advice}."
+                f"more to overlaps than {by} tell. Take errors as so much larger, or {advice}."
             )
         return tuple(found)
-
-    @property
-    def _errors_by(self) -> str:
-        return "lines and their scatter" if self.plan.settings.calibrate else "shots and its error rates"
-
-    @property
-    def _advice(self) -> str:
-        """What makes errors smaller, of what is not done already."""
-        settings = self.plan.settings
-        if not settings.calibrate:
-            return "calibrate, which undoes most of what noise does (calibrate=True, --calibrate)"
-        if settings.register != "column":
-            return "use register='column'"
-        return "use other qubits (limits of Device)"
 
     @property
     def margin_ratio(self) -> float:
