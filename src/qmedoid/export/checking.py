@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,38 +95,26 @@ def check_export(model: Model, content: bytes, engine: str, where: str | Path) -
 def _require(engine: str) -> None:
     """Raise unless the engine of an export is installed."""
     if engine == "postgres":
-        raise ParameterError(
-            "An export for PostgreSQL cannot be checked; check one for DuckDB, which reads as it does."
-        )
+        raise ParameterError("PostgreSQL is not run: check an export for DuckDB, which reads tables as it does.")
     module = {"duckdb": "duckdb", "onnx": "onnxruntime"}.get(engine)
-    try:
-        if module is not None:
-            import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(f"To check the export, install {module}: pip install {module}.") from error
+    if module is not None and find_spec(module) is None:
+        raise MissingExtraError(f"To check the export, install {module}: pip install {module}.")
     if engine == "js" and shutil.which("node") is None:
         raise MissingExtraError("To check the export, install Node.js 18 or later.")
 
 
 def sentence(check: EngineCheckDict) -> str:
     """What a check found, in one sentence."""
-    rows, agree, refused = check["rows"], check["agree"], check["refused"]
-    largest = (
-        "" if check["largest_difference"] is None else f"the largest difference is {check['largest_difference']:.2g}"
-    )
-    first = check["first"]
+    rows, agree, refused, first = check["rows"], check["agree"], check["refused"], check["first"]
+    largest = check["largest_difference"]
+    end = "" if largest is None else f"; the largest difference is {largest:.2g}"
     if first is None:
-        return f"{check['engine']}: all {rows:,} rows agree; {largest}."
-    differ = [f"{rows - agree - refused:,} differ"] * (agree + refused < rows) + [f"{refused:,} have no result"] * (
-        refused > 0
-    )
-    given = "nothing" if first["found"] is None else repr(first["found"])
-    why = f" ({first['why']})" if first["why"] else ""
-    return (
-        f"{check['engine']}: {agree:,} of {rows:,} rows agree, {' and '.join(differ)}"
-        f"{'; ' + largest if largest else ''}; the first is row {first['row']:,}, "
-        f"{given} for {first['prediction']!r}{why}."
-    )
+        return f"{check['engine']}: all {rows:,} rows agree{end}."
+    others = {"differ": rows - agree - refused, "have no result": refused}
+    parts = [f"{agree:,} of {rows:,} rows agree", *(f"{count:,} {what}" for what, count in others.items() if count)]
+    given, why = first["found"] or "nothing", f" ({first['why']})" if first["why"] else ""
+    told = f"the first is row {first['row']:,}, {given} for {first['prediction']}{why}"
+    return f"{check['engine']}: {', '.join(parts)}{end}; {told}."
 
 
 def is_sound(checks: list[EngineCheckDict]) -> bool:
@@ -135,18 +124,10 @@ def is_sound(checks: list[EngineCheckDict]) -> bool:
 
 
 def _compared(found: Found, table: pa.Table, labels: list[Any], expected: Array, margins: Array) -> EngineCheckDict:
-    count = len(labels)
-    if len(found.predictions) != count:
-        why = f"the engine reads {len(found.predictions):,} rows"
-        first: OddRowDict = {"row": 0, "prediction": str(labels[0]), "found": None, "why": why}
-        return {
-            "engine": found.engine,
-            "rows": count,
-            "agree": 0,
-            "refused": 0,
-            "largest_difference": None,
-            "first": first,
-        }
+    count, n_found = len(labels), len(found.predictions)
+    if n_found != count:
+        said = [f"the engine reads {n_found:,} rows"] * count
+        found = Found(found.engine, [None] * count, np.full((count, 1), np.nan), said, {}, {})
     difference = np.abs(found.values - expected[:, -found.values.shape[1] :]).max(axis=1)
     refused = np.isnan(difference)
     same = np.array([str(one) == str(other) for one, other in zip(found.predictions, labels, strict=True)])
@@ -179,11 +160,9 @@ def _why(found: Found, table: pa.Table, row: int) -> str:
 
 
 def _is_same(held: Any, cell: Any) -> bool:
-    texts = [
-        "" if one is None else str(one).strip().replace("T", " ").removesuffix(" 00:00:00") for one in (held, cell)
-    ]
+    one, other = ("" if it is None else str(it).strip().replace("T", " ") for it in (held, cell))
     try:
-        return texts[0] == texts[1] or float(texts[0]) == float(texts[1])
+        return one.removesuffix(" 00:00:00") == other.removesuffix(" 00:00:00") or float(one) == float(other)
     except ValueError:
         return False
 
@@ -192,9 +171,7 @@ def _of_sql(engine: str, model: Model, cursor: Any, types: dict[str, str]) -> Fo
     """What a statement selects, in the order of the rows."""
     names = [one[0] for one in cursor.description]
     rows = sorted(cursor.fetchall(), key=lambda row: row[names.index(_ROW)])
-    columns = (
-        dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in names}
-    )
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
     results = names[names.index(_ROW) + 1 :]
     chosen = [one for one in results if one.removeprefix("qmedoid_").startswith("probability")]
     if not model.decision.probabilistic:
@@ -237,7 +214,8 @@ def _in_sqlite(model: Model, content: bytes, path: Path, _: pa.Table) -> Iterato
     table = table.append_column(_ROW, pa.array(range(table.num_rows)))
     quoted = ",".join('"' + one.replace('"', '""') + '"' for one in table.column_names)
     columns = [
-        [str(one) if isinstance(one, date | Decimal) else one for one in cells] for cells in map(_listed, table.columns)
+        [str(cell) if isinstance(cell, date | Decimal) else cell for cell in column.to_pylist()]
+        for column in table.columns
     ]
     connection = sqlite3.connect(":memory:")
     try:
@@ -250,11 +228,6 @@ def _in_sqlite(model: Model, content: bytes, path: Path, _: pa.Table) -> Iterato
         raise DataError(f"SQLite cannot run the export: {first_line(error)}.") from error
     finally:
         connection.close()
-
-
-def _listed(column: pa.ChunkedArray) -> list[Any]:
-    cells: list[Any] = column.to_pylist()
-    return cells
 
 
 def _in_onnxruntime(model: Model, content: bytes, _: Path, table: pa.Table) -> Iterator[Found]:
