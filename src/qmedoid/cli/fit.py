@@ -29,6 +29,7 @@ from qmedoid.cli.options import (
     MODEL,
     OUTPUT,
     MaxRows,
+    NextRows,
     Number,
     PointOptions,
     Text,
@@ -110,6 +111,7 @@ class FitOptions(PointOptions, TrainingOptions):
             min=2,
         ),
     ] = None
+    rows: NextRows = None
     max_rows: MaxRows = None
     memory: Annotated[
         Text,
