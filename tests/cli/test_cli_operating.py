@@ -1,5 +1,7 @@
 """Operating points, drift and prevalence on the command line."""
 
+import json
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -50,8 +52,23 @@ def test_text_says_what_to_expect(cli, case, tmp_path):
     for text in (out, cli.ok("inspect", tmp_path / "m").out):  # however wide the terminal is
         assert "a recall of at least 0.9" in " ".join(text.split())
     for name in ("precision", "recall", "alert_rate"):
-        assert all(f"{printed['operating'][name][end]:.4f}" in out for end in ("low", "high"))
+        assert all(f"{printed['operating']['forecast'][name][end]:.4f}" in out for end in ("low", "high"))
+    assert "what as many next rows will show 19 times in 20" in " ".join(out.split())
     assert "calibration error" in out
+
+
+def test_rows_of_the_next_table_are_those_that_were_asked_for(cli, case, tmp_path):
+    model, file, *_ = case
+    many = cli.ok("inspect", model, "--rows", 100_000)
+    assert "100,000 next rows will show" in " ".join(many.out.split())
+    few, lots = (
+        json.loads(cli.ok("inspect", model, "--rows", rows, "--json").out)["operating"] for rows in (20, 100_000)
+    )
+    assert (few["forecast_rows"], lots["forecast_rows"]) == (20, 100_000)
+    widths = [one["forecast"]["recall"]["high"] - one["forecast"]["recall"]["low"] for one in (few, lots)]
+    assert widths[0] > widths[1]
+    out = cli.ok("fit", file, "--target", "y", "--refine", "never", "--rows", 77, "-o", tmp_path / "m").out
+    assert "what 77 next rows will show" in " ".join(out.split())
 
 
 def test_only_one_rule(cli, two, tmp_path):

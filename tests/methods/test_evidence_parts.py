@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from benchmarks._fingerprints import nudged
 
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.methods.evidence import ridge
@@ -72,6 +73,22 @@ def test_a_multinomial_refit_finds_the_penalty_that_held_out_rows_ask_for(monkey
     monkeypatch.setattr(ridge, "_STRENGTHS", (1.0,))
     as_given = row_losses(fit_multinomial(rotated, codes, 0.05, start, folds)[2], codes)
     assert found.mean() < 0.8 * as_given.mean()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_refit_of_separable_classes_does_not_hang_on_rounding(seed):
+    """Weights of separable classes have no end in sight: steps that do not arrive must not multiply rounding."""
+    rng = np.random.default_rng(seed)
+    rotated = rng.normal(size=(400, 80)) * np.logspace(0, -2, 80)
+    rotated -= rotated.mean(axis=0)
+    codes = (2.0 * rotated[:, :4] + rotated[:, 4:8] * rotated[:, 8:12]).argmax(axis=1)
+    start, folds = (np.zeros(4), np.zeros((80, 4))), rng.permutation(np.arange(400) % 5)
+    found = fit_multinomial(rotated, codes, 1e-5, start, folds)[2]
+    for nudge in range(3):
+        moved = nudged(rotated, np.random.default_rng(nudge))
+        np.testing.assert_allclose(
+            fit_multinomial(moved, codes, 1e-5, start, folds)[2], found, rtol=0, atol=1e-9 * np.abs(found).max()
+        )
 
 
 def test_the_linear_part_is_linear_in_its_column():

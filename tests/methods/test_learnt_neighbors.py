@@ -47,6 +47,17 @@ def test_gradient_of_the_metric_is_that_of_finite_differences():
     np.testing.assert_allclose(at(point)[1], differences, rtol=1e-6, atol=1e-9)
 
 
+def test_a_slope_that_is_rounding_moves_no_column(monkeypatch):
+    """Adam's steps are as long for a slope of 1e-9 as for one of 1."""
+    slopes = np.array([1.0, 2e-6, 2e-5, -1.0, 0.5])
+    monkeypatch.setattr(fit, "loss_and_gradient", lambda *_: (0.0, slopes.copy()))
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(30, 3)), np.zeros(30, dtype=np.intp), np.zeros((30, 2)), np.zeros((30, 2)), np.arange(30)
+    columns, *_ = fit._Adam(table, (np.zeros(3), 0.0, 0.0), 10).steps(5, rng)
+    assert columns[1] == 0.0
+    assert columns[2] == pytest.approx(columns[0], rel=0.01)
+
+
 def test_metric_finds_the_columns_of_a_checkered_pattern(fitted):
     model = fitted[-1]
     weights = model.column_weights

@@ -60,8 +60,9 @@ def test_views_of_contributions_have_their_figures(fitted):
 def test_view_of_a_model_has_its_figures(fitted):
     saved = SavedModel(fitted.model_)
     text, expected = saved._repr_html_(), saved.expected_
-    for figure in (expected.precision, expected.recall, expected.alert_rate):
-        assert f"{label(figure.value)} (95 %: {label(figure.low)} to {label(figure.high)})" in text
+    for name in ("precision", "recall", "alert_rate"):
+        figure = expected.forecast()[name]
+        assert f"{label(figure.value)} ({label(figure.low)} to {label(figure.high)} in as many next rows)" in text
     assert label(float(saved.feature_importances_.max())) in text
 
 

@@ -31,6 +31,7 @@ from qmedoid.cli.options import (
     MODEL,
     OUTPUT,
     MaxRows,
+    NextRows,
     Number,
     PointOptions,
     Text,
@@ -112,6 +113,7 @@ class FitOptions(PointOptions, TrainingOptions):
             min=2,
         ),
     ] = None
+    rows: NextRows = None
     max_rows: MaxRows = None
     memory: Annotated[
         Text,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmedoid.cli.documents import InspectDict
-from qmedoid.cli.options import Budgets, Json, ModelPath, command, listed
+from qmedoid.cli.options import Budgets, Json, ModelPath, NextRows, command, listed
 from qmedoid.cli.output import print_budgets, print_json, show
 from qmedoid.model.importance import by_importance
 from qmedoid.model.operating_point import budget_dict
@@ -19,7 +19,7 @@ from qmedoid.spelling import printable
     "qmedoid inspect patients.qmedoid --budgets 100,1%",
     most_used=("budgets", "json"),
 )
-def run(model: ModelPath, *, json: Json = False, budgets: Budgets = None) -> None:
+def run(model: ModelPath, *, json: Json = False, budgets: Budgets = None, rows: NextRows = None) -> None:
     """Show what is in a saved model, and how good it was.
 
     Prints the model card: how it decides, which columns it needs, what it showed on held-out rows, which training
@@ -32,7 +32,7 @@ def run(model: ModelPath, *, json: Json = False, budgets: Budgets = None) -> Non
         curve = None if training is None else training.curve
         spent = loaded.model.decision.budgets(listed(budgets), curve)
     if json:
-        document = _summary(loaded)
+        document = _summary(loaded, rows)
         if spent is not None:
             document["budgets"] = [budget_dict(*one) for one in spent]
         print_json(document)
@@ -43,7 +43,7 @@ def run(model: ModelPath, *, json: Json = False, budgets: Budgets = None) -> Non
     from rich.markdown import Markdown
 
     # Made from the model: a stored card may be of another version, or hold what steers a terminal.
-    card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
+    card = model_card(loaded.model, raw_rows=loaded.model.records is not None, rows=rows)
     said: list[Any] = []
     held_out = loaded.model.metrics.get("held_out")
     if isinstance(held_out, Mapping) and "confusion" in held_out:
@@ -53,7 +53,7 @@ def run(model: ModelPath, *, json: Json = False, budgets: Budgets = None) -> Non
     show(*said, Markdown(card))
 
 
-def _summary(loaded: ModelFile) -> InspectDict:
+def _summary(loaded: ModelFile, rows: int | None) -> InspectDict:
     """The model as plain values."""
     model, decision = loaded.model, loaded.model.decision
     medoids = [] if model.medoids is None else zip(model.medoids.classes, model.medoids.numbers, strict=True)
@@ -66,7 +66,7 @@ def _summary(loaded: ModelFile) -> InspectDict:
         "refinement": model.policy,
         "classes": list(model.decision.classes),
         "cut": decision.cut,
-        "operating": None if model.decision.operating is None else model.decision.operating.as_dict(),
+        "operating": None if model.decision.operating is None else model.decision.operating.as_dict(rows),
         "priors": None if decision.priors is None else decision.priors.tolist(),
         "expected_priors": None if decision.expected_priors is None else decision.expected_priors.tolist(),
         "target": model.contract.target,

@@ -115,6 +115,10 @@ MaxRows = Annotated[
 Budgets = Annotated[
     Names, option(RESULTS, "ALERTS", "Precision and recall of so many alerts, such as 10,100,1% (repeatable).")
 ]
+NextRows = Annotated[
+    int | None,
+    option(RESULTS, "N", "Say what a table of so many next rows will show. Default: as many as were counted.", min=1),
+]
 OnMismatch = Annotated[
     Literal["error", "warn"],
     option(READING, "error|warn", "If the table breaks the model's contract: stop, or go on with a note."),

@@ -11,7 +11,7 @@ from qmedoid.cli.documents import FitDict, HeldTogetherDict, TimeLimitDict
 from qmedoid.cli.output import grid, note, print_json, show
 from qmedoid.cli.report import report_fit
 from qmedoid.exceptions import some_of
-from qmedoid.metrics.intervals import Interval, pr_auc_interval, roc_auc_interval, share_interval
+from qmedoid.metrics.intervals import Interval, next_table, pr_auc_interval, roc_auc_interval, share_interval
 from qmedoid.metrics.texts import FIGURE_NAMES, UNDEFINED, figure_text, percent_text
 from qmedoid.model.model import Decisions, Model
 from qmedoid.model.operating_point import OperatingSummary, curve_rows, cut_in_words
@@ -94,7 +94,7 @@ def tell_fit(
             "left_out": dict(model.contract.left_out),
             "notes": notes,
             "verdict": sentences,
-            "operating": None if operating is None else operating.as_dict(),
+            "operating": None if operating is None else operating.as_dict(options.rows),
             "parameters": dict(model.parameters),
             "seconds": seconds,
             "training_rows": model.metrics["training_rows"],
@@ -121,7 +121,8 @@ def tell_fit(
         return
     for one in notes:
         note(one)
-    _print_outcome(model, sentences, {} if known is None else _areas(*known), in_passes=passes is not None)
+    areas = {} if known is None else _areas(*known)
+    _print_outcome(model, sentences, areas, options.rows, in_passes=passes is not None)
     n_rows, n_columns = model.metrics["training_rows"], len(model.contract.columns)
     if comparison is not None:
         on = f"on the {comparison.n_rows:,} test rows; all are fitted to the same {n_rows:,} rows."
@@ -231,32 +232,32 @@ def _fit_verdict(model: Model, confusion: Sequence[Sequence[int]] | None) -> lis
     return said
 
 
-def _print_outcome(model: Model, sentences: Sequence[str], areas: Areas, *, in_passes: bool) -> None:
+def _print_outcome(model: Model, sentences: Sequence[str], areas: Areas, rows: int | None, *, in_passes: bool) -> None:
     """Print the verdict, figures of test rows beside those of cross-validation, and the operating point."""
     operating = model.decision.operating
     alerts = operating is not None and operating.rule != "likeliest"
     show(*map(printable, sentences))
     report, classes = model.metrics.get("held_out"), model.decision.classes
-    columns = {} if report is None else {"test rows": report_cells(report, areas)}
+    columns = {} if report is None else {"test rows": report_cells(report, areas, rows)}
     if operating is not None and operating.counts is not None:
         calibrating = "training rows that only\ncalibrated the model"
         name = calibrating if in_passes else "cross-validation\nof the training rows"
-        columns[name] = _out_of_fold_cells(model, operating)
+        columns[name] = _out_of_fold_cells(model, operating, rows)
     if not alerts:
         for cells in columns.values():
             cells.pop("alert_rate", None)
     if columns:
-        print_figures(columns, None if len(classes) > 2 else classes[1])
+        print_figures(columns, None if len(classes) > 2 else classes[1], rows)
     if operating is not None and alerts:
         show(f"Threshold: {cut_in_words(operating, printable(classes[1]))}.")
     if report is not None:
         print_classes(report)
 
 
-def print_figures(columns: Mapping[str, Cells], positive: Any = None) -> None:
+def print_figures(columns: Mapping[str, Cells], positive: Any = None, rows_to_come: int | None = None) -> None:
     """Print one table: a column for each kind of rows, a row for each figure that one of them has.
 
-    Figures of a positive class name it where its name is short.
+    Figures of a positive class name it where its name is short, and a sentence says what their bounds are about.
     """
     keys = [key for key in _ORDER if any(key in cells for cells in columns.values())]
     label = repr(str(positive))
@@ -264,17 +265,26 @@ def print_figures(columns: Mapping[str, Cells], positive: Any = None) -> None:
     rows = [(_NAMES[key] + of.get(key, ""), *(cells.get(key, "") for cells in columns.values())) for key in keys]
     left = range(len(columns) + 1)
     show(grid(("", *columns), rows, left=left))
+    about = "95 % intervals are of the model: what it would show on very many rows."
+    if positive is not None:
+        n_next = "as many next rows" if rows_to_come is None else f"{rows_to_come:,} next rows"
+        about = f"Bounds hold what {n_next} will show 19 times in 20; those of ROC-AUC and PR-AUC are of the model."
+    show(about)
 
 
-def report_cells(report: Mapping[str, Any], areas: Areas | None = None) -> Cells:
-    """The figures of a report of `qmedoid.tables.evaluating`, with the intervals that are known, by their keys."""
+def report_cells(report: Mapping[str, Any], areas: Areas | None = None, rows: int | None = None) -> Cells:
+    """The figures of a report of `qmedoid.tables.evaluating`, with the intervals that are known, by their keys.
+
+    Of two classes, shares at a cut have the interval of what so many next rows will show.
+    """
     confusion, is_two = report["confusion"], "recall" in report
     hits = sum(row[code] for code, row in enumerate(confusion))
-    cells = {"rows": f"{report['rows']:,}", "accuracy": _cell(share_interval(hits, report["rows"]))}
-    if is_two:
-        (_, false), (missed, found) = confusion
-        cells |= _share_cells(found, false, missed, report["rows"])
-    else:
+    cells = {"rows": f"{report['rows']:,}"}
+    if is_two and report["rows"]:
+        (right, false), (missed, found) = confusion
+        cells |= _forecast_cells(next_table((found, false, missed, right), rows or report["rows"]))
+    elif not is_two:
+        cells["accuracy"] = _cell(share_interval(hits, report["rows"]))
         cells["macro_f1"] = figure_text(report["macro_f1"])
     for key in ("roc_auc", "pr_auc", "log_loss"):
         if key in report:
@@ -290,26 +300,19 @@ def report_cells(report: Mapping[str, Any], areas: Areas | None = None) -> Cells
     return cells
 
 
-def _share_cells(found: float, false: float, missed: float, rows: float, per_row: float = 1.0) -> Cells:
-    """Figures of two classes that are shares of counted rows."""
-    shares = {
-        "alert_rate": (found + false, rows),
-        "recall": (found, found + missed),
-        "precision": (found, found + false),
+def _forecast_cells(forecast: Mapping[str, Interval]) -> Cells:
+    """Figures of two classes, each with what the next rows will show."""
+    cells = {
+        key: _cell(forecast[key]) if key in forecast else UNDEFINED
+        for key in ("accuracy", "alert_rate", "recall", "precision")
     }
-    return {"prevalence": figure_text((found + missed) / rows)} | {
-        key: UNDEFINED if n == 0 else _cell(share_interval(per_row * hits, per_row * n))
-        for key, (hits, n) in shares.items()
-    }
+    return cells | {"prevalence": figure_text(forecast["prevalence"].value)}
 
 
-def _out_of_fold_cells(model: Model, operating: OperatingSummary) -> Cells:
+def _out_of_fold_cells(model: Model, operating: OperatingSummary, rows: int | None) -> Cells:
     """Figures of two classes on the rows by which the fit chose its threshold."""
-    assert operating.counts is not None
-    (tp, fp, fn, tn), per_row = operating.counts, operating.draws_per_row
-    n_rows = operating.n_rows
-    cells = {"rows": f"{n_rows:,}", "accuracy": _cell(share_interval(per_row * (tp + tn), per_row * n_rows))}
-    cells |= _share_cells(tp, fp, fn, n_rows, per_row)
+    per_row, cells = operating.draws_per_row, {"rows": f"{operating.n_rows:,}"}
+    cells |= _forecast_cells(operating.forecast(rows))
     curve = None if model.training is None else model.training.curve
     if curve is not None:
         positive, log_odds = curve_rows(curve)

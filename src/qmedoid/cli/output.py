@@ -128,25 +128,26 @@ def facts(texts: Mapping[str, str | None], *, left: Collection[int] = (0,)) -> A
     return grid(("", ""), [(name, text) for name, text in texts.items() if text is not None], left=left)
 
 
-def tell_cut(model: "Model") -> None:
-    """Say where a model cuts, and with which precision and recall on held-out rows."""
+def tell_cut(model: "Model", rows: int | None = None) -> None:
+    """Say where a model cuts, and which precision and recall so many next rows will show."""
     from qmedoid.model.operating_point import cut_in_words
 
     summary = model.decision.operating
     if summary is not None:
         tell(f"Threshold: {cut_in_words(summary, printable(model.decision.classes[1]))}.")
-        tell_expected(summary)
+        tell_expected(summary, rows)
 
 
-def tell_expected(summary: "OperatingSummary") -> None:
-    """Say what held-out rows show above a cut: test rows of a fit in passes, else rows that folds were scored on."""
+def tell_expected(summary: "OperatingSummary", rows: int | None = None) -> None:
+    """Say what the next rows will show above a cut, from rows that were held out."""
     if summary.counts is None:
         return
-    figures = [("precision", summary.precision), ("recall", summary.recall), ("alert rate", summary.alert_rate)]
+    forecast = summary.forecast(rows)
+    names = {"precision": "precision", "recall": "recall", "alert_rate": "alert rate"}
     at = "" if summary.prevalence is None else f", at a prevalence of {summary.prevalence:.4g}"
-    parts = ", ".join(f"{name} {interval_text(figure)}" for name, figure in figures)
+    parts = ", ".join(f"{name} {interval_text(forecast.get(key))}" for key, name in names.items())
     seen = f"{summary.n_rows:,} rows, each scored by a model that had not seen it"
-    tell(f"Expected of new rows (95 % intervals from {seen}{at}): {parts}.")
+    tell(f"The next {rows or summary.n_rows:,} rows will show (19 times in 20, from {seen}{at}): {parts}.")
 
 
 def print_budgets(spent: "Sequence[tuple[str, OperatingSummary]]", about: str) -> None:

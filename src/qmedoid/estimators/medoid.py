@@ -128,7 +128,8 @@ class MedoidClassifier(ProbabilisticClassifier):
     class_priors_ : ndarray of shape (C,)
         Class frequencies that the probabilities are made for, in the order of `classes_`; see `prior_shift`.
     threshold_, expected_ : float, OperatingSummary or None
-        For two classes: the threshold, with precision, recall and alert rate on held-out rows and 95 % intervals.
+        For two classes: the threshold, with precision, recall and alert rate on held-out rows and 95 % intervals of
+        the model's rate; ``expected_.forecast(rows)`` is what the next table of so many rows will show.
     held_out_scores_ : ndarray
         Quality of each candidate of the method (several only of the nearest medoid) on held-out rows: the metric of
         the operating point (of more than two classes without their biases), or the mean log-likelihood. The same rows

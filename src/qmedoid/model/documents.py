@@ -43,9 +43,14 @@ class OperatingDict(TypedDict):
     draws_per_row: Annotated[float, "Independent draws for each of these rows: rows of one group count as one."]
     counts: Annotated[CountsDict | None, "Out-of-fold counts at the cut; null where there are none."]
     prevalence: Annotated[float | None, "Prevalence that is expected, where it is not that of the held-out rows."]
-    alert_rate: Annotated[IntervalDict | None, "Expected share of alerts."]
-    precision: Annotated[IntervalDict | None, "Expected precision."]
-    recall: Annotated[IntervalDict | None, "Expected recall."]
+    alert_rate: Annotated[IntervalDict | None, "Share of alerts, with the interval of the model's rate."]
+    precision: Annotated[IntervalDict | None, "Precision, with the interval of the model's rate."]
+    recall: Annotated[IntervalDict | None, "Recall, with the interval of the model's rate."]
+    forecast_rows: Annotated[int | None, "Rows of the next table that the forecast is for; null where there is none."]
+    forecast: Annotated[
+        dict[str, IntervalDict],
+        "What that table will show 19 times in 20: figures by name, those that are defined; costs are per row.",
+    ]
 
 
 class BudgetDict(TypedDict):

@@ -145,10 +145,11 @@ def model_view(model: Model, title: str, sha256: str | None = None, *, settings:
     if (operating := decision.operating) is not None:
         cut = f"above a probability of {label(operating.threshold)} ({rule_in_words(operating)})"
         facts += [(f"{labels[1]} is called", cut), ("held-out rows", f"{operating.n_rows:,}")]
-        named = {"precision": operating.precision, "recall": operating.recall, "alert rate": operating.alert_rate}
-        for name, one in named.items():
-            if one is not None:
-                facts.append((name, f"{label(one.value)} (95 %: {label(one.low)} to {label(one.high)})"))
+        forecast = operating.forecast()
+        for key in ("precision", "recall", "alert_rate"):
+            if (one := forecast.get(key)) is not None:
+                next_rows = f"{label(one.low)} to {label(one.high)} in as many next rows"
+                facts.append((key.replace("_", " "), f"{label(one.value)} ({next_rows})"))
     ranked = {} if model.importances is None else by_importance(names, model.importances)
     columns = [
         (one.name, one.kind, "yes" if place in used else "no", "yes" if one.missing else "no")

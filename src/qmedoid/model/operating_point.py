@@ -12,7 +12,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.metrics.intervals import Interval, share_change, share_interval
+from qmedoid.metrics.intervals import Interval, next_table, share_change, share_interval
 from qmedoid.metrics.thresholds import (
     CLASS_METRICS,
     THRESHOLD_METRICS,
@@ -126,8 +126,8 @@ class OperatingSummary:
         The cut: records above it are called the second class, and are alerts.
     counts : Counts or None
         Out-of-fold counts at the cut. Where it was chosen on them, precision and recall are a little better than new
-        rows will show, by a few hundredths on a few hundred rows, which is less than the width of their intervals.
-        None without out-of-fold rows, or where another prevalence leaves counts without meaning.
+        rows will show, by a few hundredths on a few hundred rows, which `forecast` counts. None without
+        out-of-fold rows, or where another prevalence leaves counts without meaning.
     prevalence : float or None
         The prevalence that is expected, where it is not that of the out-of-fold rows.
     draws_per_row : float
@@ -168,9 +168,10 @@ class OperatingSummary:
 
     @property
     def recall(self) -> Interval | None:
-        """Share of the positive records that are alerts, with its 95 % interval; the same at any prevalence.
+        """Share of the positive records that are alerts, with the 95 % interval of the model's rate.
 
-        None where there is no positive record to take a share of.
+        It is the same at any prevalence. What one table will show is further apart: see `forecast`. None where there
+        is no positive record to take a share of.
         """
         if self.counts is None or self.counts.tp + self.counts.fn == 0:
             return None
@@ -178,7 +179,7 @@ class OperatingSummary:
 
     @property
     def alert_rate(self) -> Interval | None:
-        """Share of the records that are alerts, with its 95 % interval."""
+        """Share of the records that are alerts, with the 95 % interval of the model's rate; see `forecast`."""
         if self.counts is None:
             return None
         tp, fp, _, _ = self.counts
@@ -190,7 +191,7 @@ class OperatingSummary:
 
     @property
     def precision(self) -> Interval | None:
-        """Share of the alerts that are positive, with its 95 % interval; None where there is no alert."""
+        """Share of the alerts that are positive, with the 95 % interval of the model's rate; None without an alert."""
         if self.counts is None or self.counts.tp + self.counts.fp == 0:
             return None
         tp, fp, _, _ = self.counts
@@ -202,6 +203,39 @@ class OperatingSummary:
             self._precision(recall.low, false.high),
             self._precision(recall.high, false.low) if recall.high else 1.0,
         )
+
+    def forecast(self, rows: int | None = None) -> dict[str, Interval]:
+        """What the next table of so many rows will show, with intervals that hold it 19 times in 20.
+
+        Parameters
+        ----------
+        rows : int, optional
+            Rows of the next table; as many as there were out-of-fold rows, if not given.
+
+        Returns
+        -------
+        dict of str to Interval
+            ``"alert_rate"``, ``"precision"``, ``"recall"``, ``"f1"``, ``"accuracy"``, ``"prevalence"``, and for the
+            rule ``"cost"`` the ``"cost"`` per row in false alerts; without those that are not defined. Empty without
+            out-of-fold rows. The chance of the next table counts, that of the out-of-fold rows, that the cut was chosen
+            on these, and that the model of all rows is another one than those of the folds.
+
+        Raises
+        ------
+        ParameterError
+            `rows` is no int from 1 up.
+        """
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1):
+            raise ParameterError(f"The 'rows' parameter must be None or an int >= 1. Got {rows!r} instead.")
+        if self.counts is None or self.n_rows == 0:
+            return {}
+        tp, fp, fn, tn = (self.draws_per_row * count for count in self.counts)
+        draws = max(1, round(self.draws_per_row * (self.n_rows if rows is None else int(rows))))
+        return next_table((tp, fp, fn, tn), draws, self.log_odds, self.prevalence, self._cost)
+
+    @property
+    def _cost(self) -> float | None:
+        return self.asked if self.rule == "cost" else None
 
     def at_prevalence(self, prevalence: float, shift: float) -> "OperatingSummary":
         """A copy adjusted to another prevalence of the second class, where all log-odds are larger by `shift`.
@@ -231,9 +265,9 @@ class OperatingSummary:
             direction = "up" if change.standard_errors > 0 else "down"
         return Drift(alerts, rows, alerts / rows, share, change.low, change.high, change.standard_errors, direction)
 
-    def as_dict(self) -> OperatingDict:
-        """Everything by name, fit for JSON; intervals as value, low and high."""
-        counts = self.counts
+    def as_dict(self, rows: int | None = None) -> OperatingDict:
+        """Everything by name, fit for JSON, with the forecast for so many rows; intervals as value, low and high."""
+        counts, forecast = self.counts, self.forecast(rows)
         alert_rate, precision, recall = self.alert_rate, self.precision, self.recall
         return {
             "rule": self.rule,
@@ -247,6 +281,8 @@ class OperatingSummary:
             "alert_rate": None if alert_rate is None else alert_rate.as_dict(),
             "precision": None if precision is None else precision.as_dict(),
             "recall": None if recall is None else recall.as_dict(),
+            "forecast_rows": (rows or self.n_rows) if forecast else None,
+            "forecast": {name: figure.as_dict() for name, figure in forecast.items()},
         }
 
     def _rates(self, counts: Counts) -> tuple[Interval, Interval]:

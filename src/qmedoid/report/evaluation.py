@@ -12,6 +12,7 @@ from qmedoid.metrics.intervals import (
     Interval,
     macro_f1_interval,
     mean_interval,
+    next_table,
     pr_auc_interval,
     roc_auc_interval,
     share_interval,
@@ -92,10 +93,15 @@ def evaluated(model: Model, looked: Looked | None, *, cost: float | None) -> doc
     seen = 0 if looked is None or known.any() else int((looked.codes == SEEN).sum())
     if seen:
         about += f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new."
+    if len(labels) == 2:
+        about += (
+            " Bounds of accuracy, prevalence, alert rate, precision, recall and F1 hold what as many next rows will "
+            "show 19 times in 20; those of other figures are of the model."
+        )
     source: Literal["table", "held-out"] = "table" if known.any() else "held-out"
     point: documents.ReportOperatingDict | None = None
     if ranked is not None:
-        counted = f"Counted on {n:,} {stops}; intervals are Clopper and Pearson's, at 95 %."
+        counted = f"Counted on {n:,} {stops}; intervals are of the model's rate: Clopper and Pearson's, at 95 %."
         if per_day is not None:
             counted += f" Alerts per day are for {per_day:,.6g} rows per day, the mean of the training rows."
         positive, log_odds, is_compressed = ranked
@@ -165,13 +171,14 @@ def _intervals(
     counts, per_row = np.array(confusion, dtype=np.float64), 1.0 if summary is None else summary.draws_per_row
     n, found = per_row * float(counts.sum()), dict[str, Interval | None]()
     if summary is None or summary.prevalence is None:
-        found["accuracy"] = share_interval(per_row * float(np.trace(counts)), n)
+        found["accuracy"] = share_interval(per_row * float(np.trace(counts)), n) if len(confusion) > 2 else None
         found["macro_f1"] = macro_f1_interval(counts)
     if len(confusion) == 2:
         (tn, fp), (fn, tp) = confusion
-        found["prevalence"] = share_interval(per_row * (tp + fn), n) if "accuracy" in found else None
-        summary = summary or OperatingSummary("likeliest", None, 0.0, Counts(tp, fp, fn, tn))
-        found |= {name: getattr(summary, name) for name in ("alert_rate", "precision", "recall")}
+        forecast = next_table((tp, fp, fn, tn), tp + fp + fn + tn) if summary is None else summary.forecast()
+        # Of held-out rows at another prevalence most figures have no meaning.
+        names = ("accuracy", "prevalence", "f1") if "accuracy" in found else ()
+        found |= {name: forecast.get(name) for name in ("alert_rate", "precision", "recall", *names)}
     if positive is not None and log_odds is not None:
         found["roc_auc"] = roc_auc_interval(positive, log_odds)
         found["pr_auc"] = pr_auc_interval(positive, log_odds) if "accuracy" in found else None

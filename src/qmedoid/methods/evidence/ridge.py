@@ -116,6 +116,8 @@ _NOTHING = 1e-9
 _MOST_STEPS, _FOLD_STEPS = 60, 30
 # Relative decrease of the loss at which L-BFGS stops, and one that is good enough to compare values of λ.
 _TOLERANCE, _ROUGHLY = 1e-6, 1e-5
+# Places to begin at again, per unit, where steps did not arrive.
+_GRID = 16
 # Multiples of λ that are tried, the largest first.
 _STRENGTHS: tuple[float, ...] = (64.0, 16.0, 4.0, 1.0)
 # Numbers of a block of rows: they stay in the cache for both products of a step.
@@ -278,10 +280,11 @@ def fit_multinomial(
     # A typical curvature of each direction: in these units all of them are alike.
     curvature = 0.25 * (1.0 - 1.0 / n_classes) * np.concatenate([[u.sum()], squares])
 
-    def fit(
-        chosen: Flags, strength: float, start: tuple[Array, Array], tolerance: float, most_steps: int
-    ) -> tuple[Array, Array]:
-        """Weights of some rows from a start; their curvature is about as large as their share."""
+    def fit(chosen: Flags, strength: float, start: Array, tolerance: float, most_steps: int) -> tuple[Array, Array]:
+        """Weights of some rows from a start, shape (1 + r, C), and a start for other rows.
+
+        The curvature of some rows is about as large as their share.
+        """
         own_rotated, own_codes, own_u, share = rotated[chosen], codes[chosen], u[chosen], np.average(chosen, weights=u)
         units = 1.0 / np.sqrt(share * (curvature + strength))[:, None]
 
@@ -300,22 +303,25 @@ def fit_multinomial(
                 total -= float((own_u[at] * log_p[each, own_codes[at]]).sum())
             return total, (gradient * units).ravel()
 
-        first = (np.vstack(start) / units).ravel()
+        first = (start / units).ravel()
         found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": most_steps, "ftol": tolerance})
-        weights = found.x.reshape(-1, n_classes) * units
-        return weights[0], weights[1:]
+        # Steps that do not arrive multiply rounding a million times, and the next ones would do so again: they begin
+        # at a place that other processors find, too.
+        place = found.x if found.success else np.round(_GRID * found.x) / _GRID
+        return found.x.reshape(-1, n_classes) * units, place.reshape(-1, n_classes) * units
 
-    held, lowest, best, factor = folds == 0, np.inf, start, _STRENGTHS[0]
+    held, lowest, factor, near = folds == 0, np.inf, _STRENGTHS[0], np.vstack(start)
+    best = near
     for strength in _STRENGTHS:
-        start = fit(~held, strength * penalty, start, _ROUGHLY, _MOST_STEPS)
-        loss = float((u[held] * row_losses(start[0] + rotated[held] @ start[1], codes[held])).mean())
+        weights, near = fit(~held, strength * penalty, near, _ROUGHLY, _MOST_STEPS)
+        loss = float((u[held] * row_losses(weights[0] + rotated[held] @ weights[1:], codes[held])).mean())
         if not loss < lowest:
             break
-        best, factor, lowest = start, strength, loss
+        best, factor, lowest = near, strength, loss
     penalty, out_of_fold = factor * penalty, np.empty((len(codes), n_classes))
-    fitted = fit(np.ones(len(codes), dtype=np.bool_), penalty, best, _TOLERANCE, _MOST_STEPS)
+    fitted, near = fit(np.ones(len(codes), dtype=np.bool_), penalty, best, _TOLERANCE, _MOST_STEPS)
     for fold in range(folds.max() + 1):
         held = folds == fold
-        weights = fit(~held, penalty, fitted if fold else best, _TOLERANCE, _FOLD_STEPS)
-        out_of_fold[held] = weights[0] + rotated[held] @ weights[1]
-    return *fitted, out_of_fold
+        weights, _ = fit(~held, penalty, near if fold else best, _TOLERANCE, _FOLD_STEPS)
+        out_of_fold[held] = weights[0] + rotated[held] @ weights[1:]
+    return fitted[0], fitted[1:], out_of_fold

@@ -55,6 +55,8 @@ _HOPEFUL, _WORTH_IT = (1.0, 1.0), (2.0, 4.0)
 # Steps of the logarithms of a metric, per unit.
 _GRID = 128
 _SMALLEST = 1e-12
+# Slopes below this share of the largest are rounding in single precision.
+_NOISE = 1e-5
 
 
 Metric = tuple[Array, float, float]
@@ -162,6 +164,8 @@ class _Adam:
             others, _, _, votes, of_others = _taken(self.table, rng.choice(n, min(n, _CANDIDATES), replace=False))
             same = own[:, None] == of_others
             _, gradient = loss_and_gradient(self.metric, rows, codes, scores, others, votes, same)
+            # Steps are equally long for any slope: one that is rounding would go another way on each processor.
+            gradient[np.abs(gradient) < _NOISE * np.abs(gradient).max()] = 0.0
             rate = 0.5 * _RATE * (1.0 + np.cos(np.pi * self.done / self.n_steps))
             self.done += 1
             self.first = 0.9 * self.first + 0.1 * gradient

@@ -24,7 +24,7 @@ _LONGEST_TEXT = 200
 _MARKUP = re.compile(r"[\\`*{}\[\]<>#|!~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
-def model_card(model: Model, *, raw_rows: bool) -> str:
+def model_card(model: Model, *, raw_rows: bool, rows: int | None = None) -> str:
     """The card of a model.
 
     Parameters
@@ -32,6 +32,8 @@ def model_card(model: Model, *, raw_rows: bool) -> str:
     model : Model
     raw_rows : bool
         Whether its medoids are saved as rows of the training table.
+    rows : int or None
+        Rows of the next table, which figures are expected of; None takes as many as were held out.
     """
     by_circuit = "by a small trained quantum circuit, simulated exactly."
     by_medoids = f"by {model.facts['description']}, which are real training rows"
@@ -48,7 +50,7 @@ def model_card(model: Model, *, raw_rows: bool) -> str:
     }
     sections = {
         "Saved model": [decides[model.policy], "\n".join(_facts(model))],
-        "What to expect": _expected(model),
+        "What to expect": _expected(model, rows),
         "Columns": [_columns(model)],
         "Left out": [_table(["column", "why"], model.contract.left_out.items())],
         "Training rows in this file": _kept(model, raw_rows),
@@ -106,16 +108,21 @@ def _facts(model: Model) -> list[str]:
     return facts
 
 
-def _expected(model: Model) -> list[str]:
-    """Precision, recall and alert rate on held-out rows, and the priors that probabilities are made for."""
+def _expected(model: Model, rows: int | None) -> list[str]:
+    """What the next rows will show, and the priors that probabilities are made for."""
     texts, decision, operating = list[str](), model.decision, model.decision.operating
     if operating is not None and operating.counts is not None:
-        named = {f"share called {decision.classes[1]} (alert rate)": operating.alert_rate}
-        named |= {"precision": operating.precision, "recall": operating.recall}
-        rows = [(name, *(["–"] * 3 if figure is None else figure)) for name, figure in named.items()]
+        forecast = operating.forecast(rows)
+        named = {f"share called {decision.classes[1]} (alert rate)": forecast.get("alert_rate")}
+        named |= {name: forecast.get(name) for name in ("precision", "recall")}
+        lines = [(name, *(["–"] * 3 if figure is None else figure)) for name, figure in named.items()]
         at = "" if operating.prevalence is None else f", at a prevalence of {_one_line(operating.prevalence)}"
-        of = f"From {operating.n_rows:,} rows, each scored by a model that had not seen it{at}, with 95 % intervals:"
-        texts += [of, _table(["figure", "value", "from", "to"], rows)]
+        of = (
+            f"From {operating.n_rows:,} rows, each scored by a model that had not seen it{at}; "
+            f"{'as many' if rows is None else f'{rows:,}'} next rows will show a figure between the two bounds 19 "
+            "times in 20:"
+        )
+        texts += [of, _table(["figure", "value", "from", "to"], lines)]
     if decision.priors is not None and len(decision.classes) <= _MOST_ROWS:
         texts.append(f"Shares of the classes that the model was made for: {_of_classes(model, decision.priors)}.")
         if decision.shift is not None:
