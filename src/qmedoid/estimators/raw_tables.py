@@ -220,7 +220,7 @@ def read_rows(
     if given.weights is not None and not given.weights.all():
         given = given.take(np.flatnonzero(given.weights))
     notes = list[str]()
-    labels, target = _chosen_classes(owner, given.target, notes)
+    labels, target = _chosen_classes(owner, given, notes)
     weighted = weighted_rows(given.weights, owner.class_weight, target.codes, target.classes)
     asked_rule(owner.operating_point, target.classes.tolist())
     encoded, together, order, cells = _fit_columns(owner, given, target, weighted, notes)
@@ -259,15 +259,18 @@ def read_rows(
     return RawRows(data, splits, contract, encoded.encodings, encoded.matrix, given, tables, labels, notes, places)
 
 
-def _chosen_classes(owner: "MedoidClassifier", target: Target, notes: list[str]) -> tuple[npt.NDArray[Any], Target]:
+def _chosen_classes(owner: "MedoidClassifier", data: Dataset, notes: list[str]) -> tuple[npt.NDArray[Any], Target]:
     """The classes in their own order, and in that of their codes: of two the class of interest is the second."""
+    target = data.target
     labels, counts = target.classes.tolist(), target.counts.tolist()
     if len(labels) < 2:
         raise DataError(
             f"The rows of the fit are of one class only, {labels[0]!r}: a classifier needs records of at least 2."
         )
-    for _, message in target_notes(labels, counts):
-        _note(notes, message)
+    for code, message in target_notes(labels, counts):
+        # What numbers are is seen in all rows, not in a part of them.
+        if not (data.is_part and code in ("target_quantity", "target_codes")):
+            _note(notes, message)
     point, place = owner.operating_point, None
     if owner.positive is not None:
         place = target.place_of(owner.positive)

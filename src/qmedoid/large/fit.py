@@ -48,9 +48,9 @@ from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import DECIMAL, as_category
-from qmedoid.tables.cells import cell_ranks, with_missing_values_out
-from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in, in_roles
-from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
+from qmedoid.tables.cells import cell_ranks, read, with_missing_values_out
+from qmedoid.tables.dataset import Dataset, DatasetSettings, clock_note, groups_in, in_roles
+from qmedoid.tables.kinds import Inferred, are_times_of_day, infer_columns, kind_of_type
 from qmedoid.tables.roles import Role, check_missing
 from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_quantity
 
@@ -242,6 +242,9 @@ class _PassFit:
             rates = np.array([*self.rates.values(), 1.0])
             each = 1.0 / rates[label_codes(table.column(self.target).cast(pa.string()), tuple(self.rates))]
             times = moments(table.column(settings.times), time)
+            given = read(table.column(settings.times), time.kind, time.spelling).values
+            if time.kind == "date" and are_times_of_day(given):
+                warn(f"{clock_note(settings.times)}.")
             order = np.argsort(times, kind="stable")
             done = np.cumsum(each[order])
             last = float(times[order[min(np.searchsorted(done, (1.0 - self.test) * done[-1]), len(order) - 1)]])

@@ -116,8 +116,8 @@ def left_out(facts: Facts) -> Verdict:
     if not guessed:
         why = f"{_columns(n_all)} left out for a reason that is no guess." if n_all else ""
         return "passed", why or "Every column of the training table was used."
-    look = "it looks" if len(guessed) == 1 else "they look"
-    return "tip", f"{_columns(len(guessed))} left out because {look} like an identifier: {_named(guessed)}."
+    each = "every row has its own cell"
+    return "tip", f"{_columns(len(guessed))} left out by a guess, as {each} there: {_named(guessed)}."
 
 
 @finding("QM201")

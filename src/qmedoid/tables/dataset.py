@@ -19,10 +19,10 @@ from qmedoid.geometry.row_groups import group_classes, group_folds, numbered, pa
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import shortened
-from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
+from qmedoid.tables.kinds import DateOrder, Inferred, are_times_of_day, infer_alike, infer_columns, kind_of_type
 from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import Target, refuse_quantity
+from qmedoid.tables.targets import Target, refuse_quantity, target_notes
 
 _TARGET_NAME = "it has the name of the target: rename it, or the target, to keep it"
 # What is done with the columns that are not learned from, and the reason that a model gives for leaving them out.
@@ -165,6 +165,7 @@ class Dataset:
                 )
             if not settings.takes_numbers:
                 refuse_quantity(name, labels, target.counts.tolist())
+            notes += [said for code, said in target_notes(labels, target.counts.tolist()) if code == "target_codes"]
         merged = len(table[name].unique()) - len(target.classes)
         if merged > 0:
             notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks around them only.")
@@ -175,6 +176,8 @@ class Dataset:
             weights = _weights_in(table, settings.weights, rows)
         if settings.times is not None and like is None:
             times = _times_in(table, settings.times)
+            if kind_of_type(times.type) == "date" and are_times_of_day(cells.read(times, "date").values):
+                notes.append(f"{clock_note(settings.times)}.")
         kinds = settings.infer(table) if like is None else like.kinds
         table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
         return cls(
@@ -317,6 +320,11 @@ def check_group_type(name: str, kind: pa.DataType) -> None:
     if pa.types.is_nested(kind):
         of_type = shortened(str(kind))
         raise DataError(f"The group column {name!r} is of type {of_type}. Give a column of names or whole numbers.")
+
+
+def clock_note(name: str) -> str:
+    """A note on a time column that names no day."""
+    return f"the time column {name!r} holds times of day, such as 07:13: rows of several days are not in their order"
 
 
 def _times_in(table: pa.Table, name: str) -> pa.ChunkedArray:

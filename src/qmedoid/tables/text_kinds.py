@@ -20,7 +20,7 @@ from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL
 from qmedoid.tables.cells import Cells
 from qmedoid.tables.dates import Spelt, find_dates, look_like_dates
-from qmedoid.tables.kinds import DateOrder, kind_of_type
+from qmedoid.tables.kinds import DateOrder, are_times_of_day, kind_of_type
 from qmedoid.tables.text_files import maybe_thousands
 
 # What Arrow's own parser takes; the patterns keep it from raising at the first cell that is something else.
@@ -441,9 +441,11 @@ def _spelt_dates(name: str, text: pa.Array, date_order: DateOrder | None) -> Tex
 
 def rows_per_day(column: pa.ChunkedArray) -> float | None:
     """Mean rows of the days of a column of moments; None where it holds numbers, which name no day."""
-    if kind_of_type(column.type) != "date" or pa.types.is_time(column.type):
+    if kind_of_type(column.type) != "date":
         return None
     moments = cells.read(column, "date").values
+    if are_times_of_day(moments):
+        return None
     days = moments[~np.isnat(moments)].astype("M8[D]")
     return len(days) / len(np.unique(days)) if len(days) else None
 
