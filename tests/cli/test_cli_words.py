@@ -231,7 +231,9 @@ def _novelty_note(text):
     return lines[start:stop]
 
 
-@pytest.mark.parametrize(("factor", "hint"), [(100.0, ": about 100 times as far out"), (30.0, ""), (0.01, ""), (-2.0, "")])
+@pytest.mark.parametrize(
+    ("factor", "hint"), [(100.0, ": about 100 times as far out"), (30.0, ""), (0.01, ""), (-2.0, "")]
+)
 def test_alert_rate_is_not_as_expected_where_records_are_not(cli, tmp_path, factor, hint):
     """A rule that cuts at 0 calls as many rows, whatever the unit: the rate says nothing of the decisions."""
     rng = np.random.default_rng(0)

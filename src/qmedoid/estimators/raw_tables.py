@@ -24,6 +24,7 @@ from qmedoid.estimators.inputs import (
     column_names,
     dense,
     known_codes,
+    least_rows,
     weighted_rows,
 )
 from qmedoid.estimators.recipes import Fit
@@ -68,7 +69,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X"
     X = dense(X, name)
     if not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
         array = validate_data(
-            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
+            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=least_rows(reset, name)
         )
         return as_table(array, names=column_names(estimator))
     table = as_table(X)
@@ -80,7 +81,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X"
         given = np.array(table.column_names, dtype=object)
         vars(estimator).update(n_features_in_=len(given), feature_names_in_=given)
         return table
-    if table.num_rows == 0:
+    if table.num_rows < least_rows(reset, name):
         raise DataError(f"Input {name} has no rows: pass at least one.")
     if hasattr(estimator, "feature_names_in_"):
         return table
@@ -197,9 +198,10 @@ class RawRows(NamedTuple):
             **about,
         )  # fmt: skip
         model = replace(model, importances=training_importances(model, data.X, fit.held_out))
-        self.notes.extend(fitted.notes)
+        for note in fitted.notes:
+            _note(self.notes, note, warned=not given.is_part)
         if data.totals is None:  # of a sample the cut is chosen later
-            self.notes.extend([] if data.weights is None else [_FACTORS])
+            _note(self.notes, None if data.weights is None else _FACTORS, warned=not given.is_part)
             expected = decision.operating
             if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
                 _note(self.notes, seldom_note(list(decision.classes), expected.counts))
@@ -244,7 +246,9 @@ def read_rows(
         splits = [(given.rows, np.sort(val_rows))]
     names = contract.encoded_names(encoded.encodings)
     same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
-    notes += [f"{names[column]!r} is the same in all rows once encoded" for column in same]
+    constant = [f"{names[column]!r} is the same in all rows once encoded" for column in same]
+    notes += constant
+    _warn_of_columns(given, constant)
     check_finite(numbers, names, row_numbers=row_numbers)
     numbers = np.ascontiguousarray(with_equal_cells(numbers))
     data = TrainingTable(
@@ -285,11 +289,19 @@ def _chosen_classes(owner: "MedoidClassifier", data: Dataset, notes: list[str]) 
 
 
 def _note(notes: list[str], note: str | None, *, warned: bool = True) -> None:
-    """Keep a note and, where it may change what is done, warn."""
+    """Keep a note and, unless it is said elsewhere or nobody is surprised, warn."""
     if note is not None:
         notes.append(note)
         if warned:
-            warn(note[0].upper() + note[1:])
+            warn(f"{note[0].upper()}{note[1:].removesuffix('.')}.")
+
+
+def _warn_of_columns(data: Dataset, messages: Sequence[str]) -> None:
+    """One warning of what is noted of columns; that of a part of a table was said of the whole."""
+    if messages and not data.is_part:
+        more = f"; and {len(messages) - _NAMED:,} more: see notes_" if len(messages) > _NAMED else ""
+        said = "; ".join(message.removesuffix(".") for message in messages[:_NAMED])
+        warn(f"{said[0].upper()}{said[1:]}{more}.")
 
 
 def _fit_columns(
@@ -303,13 +315,10 @@ def _fit_columns(
     rng = np.random.default_rng(check_random_state(owner.random_state).randint(2**31, size=4))
     kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
     left_out = {name: left_out_note(name, why) for name, why in kinds.left_out.items()}
-    notes += [*kinds.notes.values(), *(one.message(name) for name, one in kinds.sentinels.items())]
-    notes += left_out.values()
-    guessed = [name for name in left_out if roles.get(name) != "ignore"]
-    if guessed and not data.is_part:
-        message = "; ".join(left_out[name] for name in guessed[:_NAMED])
-        more = f"; and {len(guessed) - _NAMED:,} more columns: see notes_" if len(guessed) > _NAMED else ""
-        warn(f"{message[0].upper()}{message[1:]}{more}.")
+    read = [*kinds.notes.values(), *(one.message(name) for name, one in kinds.sentinels.items())]
+    notes += [*read, *left_out.values()]
+    _warn_of_columns(data, read)
+    _warn_of_columns(data, [left_out[name] for name in left_out if roles.get(name) != "ignore"])
     place_of = {column.name: place for place, column in enumerate(data.kinds.columns)}
     places = data.cells[:, [place_of[column.name] for column in kinds.columns]]
     is_level = [column.kind == "category" for column in kinds.columns]
@@ -321,7 +330,7 @@ def _fit_columns(
     if data.groups is None:
         together = row_groups(places[rows], codes)
         equal = None if together is None or weighted.has_copies else equal_rows_note(together)
-        notes += [] if equal is None else [equal]
+        _note(notes, equal, warned=not data.is_part)
     factors, classes = None if weighted.factors is None else weighted.factors[order], target.classes.tolist()
     encoded = fit_encodings(
         data.table, kinds.columns, codes, classes, rng, together, factors, rows=rows,
