@@ -123,8 +123,9 @@ def check_rows(
         column, draft = table[name], drafts.get(name)
         codes, different, n_missing = _cell_codes(column)
         # Times of day come again every day: they order no rows.
-        dates = draft is not None and draft.kind == "date" and different is not None
-        is_clock = dates and are_times_of_day(cells.read(different, "date", draft.spelling).values)
+        is_clock = False
+        if draft is not None and draft.kind == "date" and different is not None:
+            is_clock = are_times_of_day(cells.read(different, "date", draft.spelling).values)
         shown = _described(name, column, different, n_missing, inferred, draft, roles.get(name), is_clock=is_clock)
         columns.append(shown)
         check.reading(shown, inferred.sentinels.get(name))

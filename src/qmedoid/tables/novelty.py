@@ -68,8 +68,8 @@ def _lines(found: NoveltyDict, n_rows: int) -> list[str]:
             more = f", and far out in {far['rows'] - 1:,} more of {n_rows:,} rows" if far["rows"] > 1 else ""
             outside.append(f"{far['column']!r} is {where}{more}: the training rows had {lowest} to {highest}")
         else:
-            share = f"{100 * far['rows'] / n_rows:.3g} % of the rows, such as {where}{_units(far)}"
-            outside.append(f"{far['column']!r} lies outside of its training range ({lowest} to {highest}) in {share}")
+            which = f"{100 * far['rows'] / n_rows:.3g} % of the rows, such as {where}{_units(far)}"
+            outside.append(f"{far['column']!r} lies outside of its training range ({lowest} to {highest}) in {which}")
     for moved in found["shifted"]:
         low, high = moved["low"], moved["high"]
         if moved["kind"] != "number":
