@@ -273,3 +273,19 @@ def test_codes_as_target_are_fitted_with_a_note(cli, tmp_path, ending):
     classifier = MedoidClassifier(method=EvidenceClassifier(n_medoids=26), random_state=0)
     with pytest.warns(QMedoidWarning, match="The 26 different numbers of the target, from 1 to 26, are taken as codes"):
         classifier.fit(table.drop_columns(["y"]), code)
+
+
+@pytest.mark.parametrize(("cell", "n", "differs"), [("", 13, True), ("", 2, False), ("inf", 13, True)])
+def test_alert_rate_is_not_as_expected_where_many_cells_are_new(cli, novel, tmp_path, cell, n, differs):
+    """Filled in with the median they look like the training rows."""
+    model, new, _ = novel
+    header, *lines = new.read_text().splitlines()
+    assert header.split(",")[1].strip('"') == "x1"
+    for number in range(n):
+        first, _, *rest = lines[number].split(",")
+        lines[number] = ",".join([first, cell, *rest])
+    (tmp_path / "t.csv").write_text("\n".join([header, *lines]) + "\n")
+    said = cli.ok("score", model, tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--on-mismatch", "warn").err
+    assert "'x1' has " in said
+    assert (", as expected (" in said) == (not differs)
+    assert ("which these are not." in said) == differs

@@ -35,7 +35,7 @@ from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import number_of, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
-from qmedoid.tables.novelty import ENOUGH_ROWS
+from qmedoid.tables.novelty import ENOUGH_ROWS, LEAST_SHIFT
 from qmedoid.tables.results import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
@@ -278,7 +278,7 @@ def _say_scored(
     if options.output == "-" and not sys.stderr.isatty():
         return
     if files is None or files["scored"]:
-        _tell_scored(model, scored, drift, estimate, novelty.found["status"])
+        _tell_scored(model, scored, drift, estimate, "unlike" if _differs(scored) else novelty.found["status"])
         if novelty.found["status"] == "too few" and scored.rows:
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
@@ -394,6 +394,13 @@ def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePre
     }
 
 
+def _differs(scored: ScoredFile) -> bool:
+    """Whether a table breaks the contract, or many cells of a column are such as the training rows did not have."""
+    found = scored.difference.as_dict()
+    odd = [max(one["missing"], one["unseen"], one["wrong"], one["huge"]) for one in found["cells"].values()]
+    return found["breaks"] or max(odd, default=0) >= max(LEAST_SHIFT * scored.rows, 1)
+
+
 def _tell_scored(
     model: Model, scored: ScoredFile, drift: Drift | None, found: PrevalenceEstimate | None, novelty: str
 ) -> None:
@@ -417,5 +424,6 @@ def _tell_scored(
         used, estimate = f"{priors[1]:.4g}", f"{found.prevalence:.4g}"
         tell(
             f"prevalence of {positive} estimated as {estimate} (95 %: {found.low[1]:.4g} to {found.high[1]:.4g}); "
-            f"probabilities are for {'that' if used == estimate else f'{used}, which is half a record'}."
+            f"probabilities are for {'that' if used == estimate else f'{used}, which is half a record'}"
+            f"{'' if novelty != 'unlike' else '; both hold of records like the training rows, which these are not'}."
         )

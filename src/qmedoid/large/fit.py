@@ -184,7 +184,8 @@ class _PassFit:
         table = in_types(raw, self.runner.facts, settings.all_roles)
         if not settings.takes_numbers:
             _, target = Target.of_column(table.column(self.target), self.target, self.counted.counts)
-            refuse_quantity(self.target, target.classes.tolist(), target.counts.tolist())
+            for note in refuse_quantity(self.target, target.classes.tolist(), target.counts.tolist()):
+                warn(note)
         kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows)
         split = self._split(table, kinds.columns)
         training, draws = self._training_rows(raw, split)

@@ -252,6 +252,8 @@ def alert_rate(facts: Facts) -> Verdict:
         return "not applicable", "It compares the alerts in a table with those of held-out rows, of two classes."
     rate, expected, low, high = (100 * found[name] for name in ("alert_rate", "expected", "low", "high"))
     said = f"{rate:.3g} % of {found['rows']:,} rows are alerts, and {expected:.3g} % were expected"
+    if found["direction"] == "none" and facts["table"]["novelty"]["status"] == "unlike":
+        return "tip", f"{said} of records like the training rows, which these are not."
     if found["direction"] == "none":
         return "passed", f"{said}."
     return "problem", f"{said} ({low:.3g} to {high:.3g} % by chance)."

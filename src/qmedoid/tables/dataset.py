@@ -22,7 +22,7 @@ from qmedoid.tables.arrow import shortened
 from qmedoid.tables.kinds import DateOrder, Inferred, are_times_of_day, infer_alike, infer_columns, kind_of_type
 from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.source import TableSource
-from qmedoid.tables.targets import Target, refuse_quantity, target_notes
+from qmedoid.tables.targets import Target, refuse_quantity
 
 _TARGET_NAME = "it has the name of the target: rename it, or the target, to keep it"
 # What is done with the columns that are not learned from, and the reason that a model gives for leaving them out.
@@ -164,8 +164,7 @@ class Dataset:
                     "Give another column as --target, or a table with other rows as well."
                 )
             if not settings.takes_numbers:
-                refuse_quantity(name, labels, target.counts.tolist())
-            notes += [said for code, said in target_notes(labels, target.counts.tolist()) if code == "target_codes"]
+                notes += refuse_quantity(name, labels, target.counts.tolist())
         merged = len(table[name].unique()) - len(target.classes)
         if merged > 0:
             notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks around them only.")

@@ -304,8 +304,8 @@ def _are_codes(labels: Sequence[Any], counts: Sequence[int]) -> bool:
     return len(steps) > 1 or (steps == {1} and min(labels) in (0, 1))
 
 
-def refuse_quantity(name: str, labels: Sequence[Any], counts: Sequence[int]) -> None:
-    """Refuse a target that is a quantity: each of its numbers would be a class."""
+def refuse_quantity(name: str, labels: Sequence[Any], counts: Sequence[int]) -> list[str]:
+    """Refuse a target that is a quantity: each of its numbers would be a class. Of codes of classes there is a note."""
     found = quantity(labels, counts)
     if found is not None:
         raise DataError(
@@ -313,6 +313,7 @@ def refuse_quantity(name: str, labels: Sequence[Any], counts: Sequence[int]) -> 
             f"regression). {_RANGES}, or insist on a class for each number with --classes. Codes of classes need no "
             f"option: at most {_MOST_CODES} numbers with {_FEW_ROWS} rows each that {_AS_CODES}."
         )
+    return [message for code, message in target_notes(labels, counts) if code == "target_codes"]
 
 
 def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str, str]]:
