@@ -1,11 +1,14 @@
 """`qmedoid check`: it reads a table exactly as `fit` does, and finds what would make a model wrong."""
 
+import datetime
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from small_tables import csv_bytes, small_table, write
 
 import qmedoid
+from qmedoid.model.storage.model_file import load_model
 
 QUICK = ("--refine", "never", "--medoids", "6", "--neighbors", "0", "--json")
 
@@ -197,3 +200,37 @@ def test_roles_that_cannot_be_are_refused_by_every_command(cli, two, tmp_path, c
     assert outcome.code == code
     assert words in outcome.err
     assert outcome.err.count("error: ") == 1
+
+
+CLOCK = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(0, 1400, 7)]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        CLOCK,
+        [f"{text}:30" for text in CLOCK],
+        [datetime.time(*map(int, text.split(":"))) for text in CLOCK],
+        pa.array(CLOCK).dictionary_encode().cast(pa.string()),
+    ],
+    ids=["texts", "seconds", "times", "cast"],
+)
+def test_times_of_day_are_not_advised_as_the_order_of_rows(cells):
+    table = pa.table({"at": cells, "x": np.arange(200.0) % 17, "y": ["a", "b"] * 100})
+    report = qmedoid.check_table(table, "y")
+    assert "time" not in {finding["code"] for finding in report["findings"]}
+    assert report["columns"][0]["why"].endswith("times of day")
+    days = [f"2024-01-{1 + day % 28:02d} {text}" for day, text in enumerate(CLOCK)]
+    report = qmedoid.check_table(table.set_column(0, "at", pa.array(days)), "y")
+    assert "time" in {finding["code"] for finding in report["findings"]}
+
+
+def test_times_of_day_as_the_order_of_rows_are_noted(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pa.table({"at": CLOCK, "x": rng.normal(size=200), "y": ["a", "b"] * 100})
+    for ending in ("csv", "parquet"):
+        file = write(table, tmp_path / f"clock.{ending}")
+        how = ("--target", "y", "--time-column", "at", "-o", tmp_path / "m", "--method", "evidence", "--json")
+        notes = cli.ok("fit", file, *how).json["notes"]
+        assert any("the time column 'at' holds times of day, such as 07:13" in note for note in notes)
+        assert load_model(tmp_path / "m").training.rows_per_day is None

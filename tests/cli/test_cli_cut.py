@@ -1,8 +1,12 @@
 """`score` and `evaluate` cut where they are asked to, by the held-out rows of the fit."""
 
+from unittest import mock
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from small_tables import cells, write
 
 import qmedoid
@@ -77,7 +81,7 @@ def test_top_calls_the_highest_scores(cli, two, tmp_path, top):
     assert report["top"]["alerts"] <= min(top, 90) / 90 * report["top"]["rows"] + 1e-9
     assert report["drift"] is None
     said = cli.ok("score", two.model, two.file, "-o", out, "--top", top).err
-    assert f"the {top} highest scores" in said
+    assert f"Called yes: {min(top, 90)} with the highest scores (probability above " in said
     assert "rows, each scored by a model that had not seen it): precision" in said
 
 
@@ -85,7 +89,17 @@ def test_top_of_equal_scores_and_of_pipes(cli, two, tmp_path):
     twice, out = write(pa.concat_tables([two.table] * 3), tmp_path / "thrice.csv"), ("-o", tmp_path / "o.csv")
     found = cli.ok("score", two.model, twice, *out, "--top", "4", "--json").json
     assert found["alerts"] == 3
-    assert any("3 records are alerts instead of 4" in note for note in found["notes"])
+    assert found["top_tied"] == 3
+    (note,) = (note for note in found["notes"] if "instead of" in note)
+    assert note == (
+        "3 records are called yes instead of 4: 3 have one score and tie for the other 1. Records of one score are all "
+        "called so or none is: --top 6 calls these too."
+    )
+    assert cli.ok("score", two.model, twice, *out, "--top", "6", "--json").json["alerts"] == 6
+    said = cli.ok("score", two.model, twice, *out, "--top", "2").err
+    assert "0 records are called yes instead of 2: 3 have one score and tie for the other 2." in said
+    assert "highest scores" not in said
+    assert "Expected of new rows" not in said
     outcome = cli("score", two.model, "-", *out, "--top", "4", stdin=two.file.read_bytes())
     assert (outcome.code, "read twice" in outcome.err) == (2, True)
     assert cli("score", two.model, two.file, *out, "--top", "4", "--cost", "2").code == 2
@@ -104,7 +118,35 @@ def test_top_holds_few_scores_and_cuts_the_same(two, monkeypatch):
     monkeypatch.setattr(text_files, "_SAMPLE", 500)
     for count in (1, 3, 20):
         found = top_in_file(model, str(two.file), count, ScoreSettings())
-        assert found == (threshold_at_count(log_odds, count), 90)
+        assert found == (threshold_at_count(log_odds, count), 90, count, 0)
+
+
+@given(st.lists(st.lists(st.integers(-3, 3), max_size=30), max_size=8), st.integers(1, 12))
+def test_top_counts_those_above_and_those_that_tie(parts, count):
+    """Batch by batch as all at once, whatever the batches."""
+    from qmedoid.tables import evaluating
+    from qmedoid.tables.results import ScoreSettings
+
+    def first_pass(_model, _where, _settings, _progress, gather, *_how):
+        return gather(np.array(part, dtype=float) for part in parts)
+
+    every = np.sort(np.array([score for part in parts for score in part], dtype=float))[::-1]
+    model = mock.Mock()
+    with mock.patch.object(evaluating, "_first_pass", first_pass):
+        cut, rows, above, tied = evaluating.top_in_file(model, "", count, ScoreSettings())
+    assert rows == len(every)
+    assert above == (every > cut).sum() <= count
+    wanted = min(count, rows)
+    assert (tied > 0) == (above < wanted)
+    if tied:
+        assert tied == (every == every[above]).sum() > wanted - above
+
+
+def test_budgets_say_where_rows_tie(cli, two, tmp_path):
+    thrice = write(pa.concat_tables([two.table] * 3), tmp_path / "thrice.csv")
+    said = cli.ok("evaluate", two.model, thrice, "--all-rows", "--budgets", "2,3,7").out
+    assert "Rows of one score are all alerts or none is: there are fewer alerts than 2 and 7 allows." in said
+    assert "fewer alerts" not in cli.ok("evaluate", two.model, two.file, "--all-rows", "--budgets", "2,500").out
 
 
 def test_budgets_on_labeled_rows_and_on_held_out_ones(cli, two, three):

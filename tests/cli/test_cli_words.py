@@ -8,6 +8,8 @@ import pytest
 from small_tables import replaced, small_table, write
 
 import qmedoid
+from qmedoid import EvidenceClassifier, MedoidClassifier
+from qmedoid.exceptions import QMedoidWarning
 from qmedoid.model.storage.card import model_card
 from qmedoid.model.storage.model_file import load_model
 
@@ -192,7 +194,8 @@ def test_note_names_the_column_and_json_has_it(cli, novel, tmp_path):
         usual, unlike = (cli.ok(command, model, file, *more, "--json") for file in files)
         assert "unlike" not in usual.err
         assert "Records are unlike those the model was fitted on:" in unlike.err
-        assert "'x1' is " in unlike.err
+        assert "'x1' lies outside of its training range (" in unlike.err
+        assert ") in 100 % of the rows, such as " in unlike.err
         usual, unlike = (one.json["novelty"] for one in (usual, unlike))
         assert (usual["status"], usual["compared_rows"], usual["outside_rows"]) == ("none", 100, 0)
         assert (unlike["status"], unlike["outside_rows"]) == ("unlike", 100)
@@ -226,3 +229,63 @@ def _novelty_note(text):
     start = next((place for place, line in enumerate(lines) if "Records are unlike" in line), len(lines))
     stop = next((place for place in range(start + 1, len(lines)) if not lines[place].startswith("~ ")), len(lines))
     return lines[start:stop]
+
+
+@pytest.mark.parametrize(
+    ("factor", "hint"), [(100.0, ": about 100 times as far out"), (30.0, ""), (0.01, ""), (-2.0, "")]
+)
+def test_alert_rate_is_not_as_expected_where_records_are_not(cli, tmp_path, factor, hint):
+    """A rule that cuts at 0 calls as many rows, whatever the unit: the rate says nothing of the decisions."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(900, 2))
+    y = np.where(x[:, 0] + 0.5 * x[:, 1] + 0.5 * rng.normal(size=900) > 0, "yes", "no")
+    table = pa.table({"x": x[:, 0], "z": x[:, 1], "y": y})
+    known, new = write(table.slice(0, 500), tmp_path / "known.csv"), table.slice(500)
+    cli.ok("fit", known, "--target", "y", "-o", tmp_path / "m", "--method", "evidence", "--test", "0")
+    score = ("score", tmp_path / "m", write(new, tmp_path / "new.csv"), "-o", tmp_path / "o.csv")
+    assert " are called yes, as expected (" in cli.ok(*score).err
+    other = write(replaced(new, "x", pa.array(factor * x[500:, 0])), tmp_path / "other.csv")
+    outcome = cli.ok("score", tmp_path / "m", other, "-o", tmp_path / "o.csv")
+    assert ", as expected (" not in outcome.err
+    assert "Records are unlike those the model was fitted on:" in outcome.err
+    assert hint in outcome.err
+    assert ("in other units" in outcome.err) == bool(hint)
+    if "standard errors" not in outcome.err:
+        assert "was expected of records like the training rows, which these are not." in outcome.err
+    if factor == 100.0:
+        outside = r"'x' lies outside of its training range \(-[\d.]+ to [\d.]+\) in 9\d(\.\d)? % of the rows, such as "
+        assert re.search(outside, outcome.err)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_codes_as_target_are_fitted_with_a_note(cli, tmp_path, ending):
+    rng = np.random.default_rng(0)
+    code = np.tile(np.arange(1, 27), 12)
+    table = pa.table({"x": code + rng.normal(size=len(code)), "z": code % 5 + rng.normal(size=len(code)), "y": code})
+    file, method = write(table, tmp_path / f"t.{ending}"), ("--method", "evidence", "--medoids", "26")
+    outcome = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", *method, "--json").json
+    said = "the 26 different numbers of the target, from 1 to 26, are taken as codes of classes: each has 12 rows"
+    assert [said in note for note in outcome["notes"]].count(True) == 1
+    assert not any("looks like a quantity" in note for note in outcome["notes"])  # of three quarters of the rows
+    (found,) = (one for one in cli.ok("check", file, "--target", "y", "--json").json["findings"]
+                if one["code"] == "target_codes")  # fmt: skip
+    assert (found["severity"], said in found["message"]) == ("note", True)
+    classifier = MedoidClassifier(method=EvidenceClassifier(n_medoids=26), random_state=0)
+    with pytest.warns(QMedoidWarning, match="The 26 different numbers of the target, from 1 to 26, are taken as codes"):
+        classifier.fit(table.drop_columns(["y"]), code)
+
+
+@pytest.mark.parametrize(("cell", "n", "differs"), [("", 13, True), ("", 2, False), ("inf", 13, True)])
+def test_alert_rate_is_not_as_expected_where_many_cells_are_new(cli, novel, tmp_path, cell, n, differs):
+    """Filled in with the median they look like the training rows."""
+    model, new, _ = novel
+    header, *lines = new.read_text().splitlines()
+    assert header.split(",")[1].strip('"') == "x1"
+    for number in range(n):
+        first, _, *rest = lines[number].split(",")
+        lines[number] = ",".join([first, cell, *rest])
+    (tmp_path / "t.csv").write_text("\n".join([header, *lines]) + "\n")
+    said = cli.ok("score", model, tmp_path / "t.csv", "-o", tmp_path / "o.csv", "--on-mismatch", "warn").err
+    assert "'x1' has " in said
+    assert (", as expected (" in said) == (not differs)
+    assert ("which these are not." in said) == differs

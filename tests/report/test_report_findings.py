@@ -133,3 +133,13 @@ def test_problems_come_first():
     order = ["problem", "tip", "passed", "not applicable", "ignored"]
     assert statuses == sorted(statuses, key=order.index)
     assert {*statuses} == {*order}
+
+
+def test_alert_rate_of_other_units_is_not_passed():
+    """A column in another unit leaves about as many alerts, and says nothing of the decisions."""
+    table = clean()
+    scaled = replaced(table, "x3", pa.array(100.0 * table.column("x3").to_numpy()))
+    assert found(plain_model(), table)["QM404"]["status"] == "passed"
+    finding = found(plain_model(), scaled)["QM404"]
+    assert finding["status"] == "tip"
+    assert finding["why"].endswith("of records like the training rows, which these are not.")

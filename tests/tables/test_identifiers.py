@@ -45,7 +45,8 @@ def test_what_nearly_names_rows_is_kept_with_a_note():
         assert len(inferred.notes) == 1
         assert "column 'customer_id': 25 different numbers" in next(iter(inferred.notes.values()))
     texts = [f"person {number}" for number in range(40)]
-    assert "may name rows" in next(iter(infer_columns(pa.table({"who": [*texts, texts[0]]})).notes.values()))
+    (note,) = infer_columns(pa.table({"who": [*texts, texts[0]]})).notes.values()
+    assert "if it is an identifier, it is better ignored" in note
     assert not infer_columns(pa.table({"who": texts[:20] * 2})).notes
 
 
@@ -86,3 +87,31 @@ def test_error_code_of_a_meter_makes_no_category_of_what_it_measures():
     assert infer_columns(pa.table({"c": [*measured, "E1", "E2"]})).columns[0].kind == "number"
     signed = [str(k % 9 - 4) for k in range(60)]
     assert infer_columns(pa.table({"c": [*signed, "E1", "E2"]})).columns[0].kind == "number"
+
+
+PHRASES = ("server is down", "please restart the server", "cannot log in", "printer jam in room", "slow network today")
+
+
+def tickets(n, n_numbers, seed=0):
+    """Sentences of a few phrases with a number in between."""
+    rng = np.random.default_rng(seed)
+    parts = [rng.choice(PHRASES, n), rng.permutation(n) % n_numbers, rng.choice(PHRASES, n)]
+    return [f"{first} {number} {last}" for first, number, last in zip(*parts, strict=True)]
+
+
+def test_free_text_is_not_said_to_be_an_identifier():
+    (why,) = infer_columns(pa.table({"notes": tickets(200, 200), "x": np.arange(200) / 7})).left_out.values()
+    assert why == "every row has a different text of several words, and words are not read"
+    assert why in IDENTIFIERS  # a guess that a user can overrule
+    kept = infer_columns(pa.table({"notes": [*tickets(200, 200), *tickets(200, 200)[:3]]}))
+    assert "free text is a level as a whole" in kept.notes["notes"]
+    assert "identifier" not in kept.notes["notes"]
+
+
+@pytest.mark.parametrize(
+    "text", ["C-{:05d}", "user{}@mail.example", "{:08x}-cafe-beef-face-{:012x}", "INV 2024 {:04d}", "{} kg"]
+)
+def test_texts_of_few_words_are_no_free_text(text):
+    cells = [text.format(number, 7 * number) for number in range(60)]
+    found = infer_columns(pa.table({"code": cells, "x": np.arange(60) / 7}))
+    assert "several words" not in found.left_out.get("code", "")

@@ -15,6 +15,7 @@ from qmedoid.tables.targets import (
     class_labels,
     label_codes,
     meant_positive,
+    refuse_quantity,
     rest_label,
     seldom_note,
     target_notes,
@@ -169,6 +170,38 @@ def test_many_numbers_are_a_quantity(n, each):
     assert f"{n} different numbers" in note
     assert "ranges" in note
     assert messages([f"city {k}" for k in range(n)], [each] * n) == []
+
+
+@pytest.mark.parametrize(
+    ("numbers", "each", "is_code"),
+    [
+        (range(1, 27), 60, True),
+        (range(40), 10, True),
+        (range(40), 9, False),
+        ([100, 101, 110, 205, 300, 301, 302, 400, 401, 403, 404, 409, 410, 418, 429, 500, 501, 502, 503, 504, 505],
+         30, True),
+        (range(18, 91), 600, False),
+        (range(0, 500, 20), 60, False),
+        (range(1, 102), 60, False),
+    ],
+    ids=["letters", "counted", "few-rows", "gaps", "ages", "steps", "many"],
+)  # fmt: skip
+def test_many_numbers_are_codes_where_they_look_like_it(numbers, each, is_code):
+    """The command line, the check and the classifier decide alike."""
+    labels = list(numbers)
+    (code, note), *others = target_notes(labels, [each] * len(labels))
+    assert (code, others) == ("target_codes" if is_code else "target_quantity", [])
+    assert f"{len(labels)} different numbers" in note
+    assert "ranges" in note
+    if is_code:
+        refuse_quantity("y", labels, [each] * len(labels))
+    else:
+        with pytest.raises(DataError, match=r"that is a quantity.*insist on a class for each number with --classes"):
+            refuse_quantity("y", labels, [each] * len(labels))
+    # One number with few rows is the end of a range, and texts are names.
+    (code, _), *_ = target_notes(labels, [3, *[each] * (len(labels) - 1)])
+    assert code == "target_quantity"
+    assert target_notes([str(label) for label in labels], [each] * len(labels)) == []
 
 
 def test_classes_of_one_row_are_named():

@@ -20,7 +20,7 @@ from qmedoid.cli.options import (
     option,
 )
 from qmedoid.cli.output import grid, print_json, reading_bar, show, tell
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import ParameterError
 from qmedoid.explain.documents import EffectDict
 from qmedoid.explain.effect import Effect, EffectTally
 from qmedoid.metrics.texts import odds_text
@@ -81,8 +81,6 @@ def _tallied(read: Callable[..., Any], start: Callable[[], Any], add: Callable[.
         for batch, _ in reading.batches(on_progress=progress):
             decided, columns = decide_batch(reading.model, batch, reading.issues)
             add(tally, batch, columns, decided)
-        if not tally.rows:
-            raise DataError("The table has no rows: there is nothing that contributes.")
         return tally
 
     with reading_bar("contributions") as progress:

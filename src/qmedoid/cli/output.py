@@ -152,6 +152,9 @@ def tell_expected(summary: "OperatingSummary", rows: int | None = None) -> None:
 
 def print_budgets(spent: "Sequence[tuple[str, OperatingSummary]]", about: str) -> None:
     """Print what budgets of alerts mean on some rows."""
+    from qmedoid.model.operating_point import budget_of
+    from qmedoid.model.training_summary import MOST_CUTS
+
     rows = [
         (
             budget,
@@ -162,8 +165,13 @@ def print_budgets(spent: "Sequence[tuple[str, OperatingSummary]]", about: str) -
         for budget, operating in spent
     ]
     n_rows = spent[0][1].n_rows if spent else 0
+    # A curve of held-out rows keeps so many thresholds that it misses fewer alerts than this.
+    exact = 2.0 * n_rows / (MOST_CUTS - 1)
+    short = [one for one, point in spent if min(budget_of(one, n_rows)[1], n_rows) - point.alerts > exact]
     names = ("budget", "probability above", "alerts", "precision (95 %)", "recall (95 %)")
     show(f"budgets of alerts, {n_rows:,} {about}", grid(names, rows))
+    if short:
+        show(f"Rows of one score are all alerts or none is: there are fewer alerts than {' and '.join(short)} allows.")
 
 
 def progress_bar(*columns: "ProgressColumn") -> "Progress":

@@ -35,7 +35,7 @@ from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import number_of, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
-from qmedoid.tables.novelty import ENOUGH_ROWS
+from qmedoid.tables.novelty import ENOUGH_ROWS, LEAST_SHIFT
 from qmedoid.tables.results import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
@@ -131,7 +131,7 @@ def run(options: ScoreOptions) -> None:
     if options.json and options.output == "-":
         raise ParameterError("--json prints where the results go with -o -: give a file to write instead.")
     settings = replace(_score_settings(options), bad_rows=_bad_rows_file(options))
-    file, _, estimate, expected = _model_at_cut(options, settings)
+    file, _, estimate, expected, tied = _model_at_cut(options, settings)
     check_output(options.output, options.table, force=options.force)
     if settings.bad_rows is not None:
         check_output(settings.bad_rows, options.table, force=options.force, columns=NAMES)
@@ -140,7 +140,7 @@ def run(options: ScoreOptions) -> None:
     with reading_bar("scoring") as progress:
         scored = score_file(file.model, options.table, options.output, settings, on_progress=progress)
     Said.kept = f"{options.output} was written before"
-    _say_scored(options, file.model, scored, scored, settings.bad_rows, estimate, expected)
+    _say_scored(options, file.model, scored, scored, settings.bad_rows, estimate, expected, tied)
 
 
 def _score_folder(options: ScoreOptions) -> None:
@@ -149,7 +149,7 @@ def _score_folder(options: ScoreOptions) -> None:
 
     shard, aside = _asked_shard(options), str(Path(options.output) / BAD_ROWS)
     settings = _score_settings(options)
-    file, cut, estimate, expected = _model_at_cut(options, settings)
+    file, cut, estimate, expected, tied = _model_at_cut(options, settings)
     task = ScoreTask(str(options.model.absolute()), file.sha256, cut, settings)
     how = {"resume": options.resume, "force": options.force}
     tasks, finish = plan_scoring(task, options.table, options.output, shard=shard, **how)
@@ -171,7 +171,7 @@ def _score_folder(options: ScoreOptions) -> None:
     Said.kept = f"{options.output} was written before"
     totals.now.difference.raise_or_warn("warn")
     bad_rows = aside if options.on_bad_row == "skip" else None
-    _say_scored(options, file.model, totals.now, totals, bad_rows, estimate, expected, files)
+    _say_scored(options, file.model, totals.now, totals, bad_rows, estimate, expected, tied, files)
     if options.json:
         return
     tell(
@@ -233,17 +233,19 @@ def _say_scored(
     bad_rows_file: str | None,
     estimate: PrevalenceEstimate | None,
     expected: tuple[str, OperatingSummary] | None,
+    tied: int,
     files: ScoreFilesDict | None = None,
 ) -> None:
     """Say how many records were called what, in all results, and of those scored now whether that was expected."""
     decision, novelty = model.decision, scored.novelty.report(model)
     # How many of the highest scores there are says nothing of a drift.
     drift = None if options.top is not None else _warn_of_drift(model, scored)
-    alerts = totals.predicted[str(decision.classes[1])]
-    if options.top is not None and alerts < min(options.top, totals.rows):
+    alerts, positive = totals.predicted[str(decision.classes[1])], printable(decision.classes[1])
+    if options.top is not None and tied:
         warn(
-            f"{alerts:,} records are alerts instead of {options.top:,}: those that come next have the same score, "
-            "and records of one score are all alerts or none is. A larger --top takes them all."
+            f"{alerts:,} records are called {positive} instead of {options.top:,}: {tied:,} have one score and tie for "
+            f"the other {options.top - alerts:,}. Records of one score are all called so or none is: "
+            f"--top {alerts + tied} calls these too."
         )
     novelty.warn()
     if options.json:
@@ -268,6 +270,7 @@ def _say_scored(
             document["drift"] = None if drift is None else drift.direction
         if options.top is not None:
             document["top"] = None if expected is None else budget_dict(*expected)
+            document["top_tied"] = tied
         if files is not None:
             document["files"] = files
         print_json(document)
@@ -275,16 +278,17 @@ def _say_scored(
     if options.output == "-" and not sys.stderr.isatty():
         return
     if files is None or files["scored"]:
-        _tell_scored(model, scored, drift, estimate)
+        _tell_scored(model, scored, drift, estimate, "unlike" if _differs(scored) else novelty.found["status"])
         if novelty.found["status"] == "too few" and scored.rows:
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
             above = f"probability above {decision.operating.threshold:.4g}"
-            tell(f"Called {printable(decision.classes[1])} are the {options.top:,} highest scores ({above}).")
-            if expected is None:
-                tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
-            else:
+            if alerts:
+                tell(f"Called {positive}: {alerts:,} with the highest scores ({above}).")
+            if expected is not None:
                 tell_expected(expected[1])
+            elif alerts:
+                tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
         elif options.top is None and cut_of(options) is not None:
             tell_cut(model)
     if totals.bad_rows:
@@ -312,11 +316,11 @@ def settings_of(options: Any, **settings: Any) -> ScoreSettings:
 
 def _model_at_cut(
     options: ScoreOptions, settings: ScoreSettings
-) -> tuple[ModelFile, Cut, PrevalenceEstimate | None, tuple[str, OperatingSummary] | None]:
+) -> tuple[ModelFile, Cut, PrevalenceEstimate | None, tuple[str, OperatingSummary] | None, int]:
     """Load the model and cut where the options say, by what the table shows if need be.
 
-    Returns the file with the model at the cut, the cut, the estimate of the prevalence, and what held-out rows show at
-    the rate of the highest scores.
+    Returns the file with the model at the cut, the cut, the estimate of the prevalence, what held-out rows show at the
+    rate of the highest scores, and how many records tie for the last of these places.
     """
     point, asked = cut_of(options), options.prevalence
     prior = None if asked in (None, "estimate") else number_of(str(asked))
@@ -324,7 +328,7 @@ def _model_at_cut(
         raise ParameterError(f"--prevalence must be 'estimate' or a share (0.05, 5%). Got {asked!r} instead.")
     keep_pandas_away()
     file = load_file(options.model)
-    decision, estimate, expected = file.model.decision, None, None
+    decision, estimate, expected, tied = file.model.decision, None, None, 0
     if asked is not None and len(decision.classes) != 2:
         raise ParameterError(
             "--prevalence is the share of the second of two classes, and this model has "
@@ -340,12 +344,12 @@ def _model_at_cut(
     if options.top is not None:
         model = at(file.model, Cut(prior))
         with reading_bar("looking for the highest scores") as progress:
-            log_odds, rows = top_in_file(model, options.table, options.top, settings, on_progress=progress)
+            log_odds, rows, above, tied = top_in_file(model, options.table, options.top, settings, on_progress=progress)
         cut, curve = Cut(prior, log_odds=log_odds), None if model.training is None else model.training.curve
-        if curve is not None and rows:
-            (expected,) = model.decision.budgets([f"{100 * min(options.top / rows, 1.0)}%"], curve)
+        if curve is not None and above:
+            (expected,) = model.decision.budgets([f"{100 * above / rows}%"], curve)
     moved = file if cut == Cut() else file._replace(model=at(file.model, cut))
-    return moved, cut, estimate, expected
+    return moved, cut, estimate, expected, tied
 
 
 def _bad_rows_file(options: ScoreOptions) -> str | None:
@@ -390,7 +394,16 @@ def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePre
     }
 
 
-def _tell_scored(model: Model, scored: ScoredFile, drift: Drift | None, found: PrevalenceEstimate | None) -> None:
+def _differs(scored: ScoredFile) -> bool:
+    """Whether a table breaks the contract, or many cells of a column are such as the training rows did not have."""
+    found = scored.difference.as_dict()
+    odd = [max(one["missing"], one["unseen"], one["wrong"], one["huge"]) for one in found["cells"].values()]
+    return found["breaks"] or max(odd, default=0) >= max(LEAST_SHIFT * scored.rows, 1)
+
+
+def _tell_scored(
+    model: Model, scored: ScoredFile, drift: Drift | None, found: PrevalenceEstimate | None, novelty: str
+) -> None:
     """Say how many records were called what, and how that compares with what was expected."""
     counts = list(scored.predicted.items())
     if len(counts) > _MANY:
@@ -399,14 +412,18 @@ def _tell_scored(model: Model, scored: ScoredFile, drift: Drift | None, found: P
     tell(f"{scored.rows:,} {'row' if scored.rows == 1 else 'rows'} scored: {parts}.")
     positive = printable(model.decision.classes[1])
     if drift is not None and drift.direction == "none":
-        tell(
-            f"{percent_text(drift.alert_rate, 3)} are called {positive}, as expected "
-            f"({percent_text(drift.low)} to {percent_text(drift.high)})."
-        )
+        called = f"{percent_text(drift.alert_rate, 3)} are called {positive}"
+        expected = f"{percent_text(drift.low)} to {percent_text(drift.high)}"
+        if novelty in ("unlike", "unknown"):
+            like = "which these are not" if novelty == "unlike" else "and whether these are is not known"
+            tell(f"{called}; {expected} was expected of records like the training rows, {like}.")
+        else:
+            tell(f"{called}, as expected ({expected}).")
     if found is not None and (priors := model.decision.expected_priors) is not None:
         # What probabilities are for is within half a record of what was estimated.
         used, estimate = f"{priors[1]:.4g}", f"{found.prevalence:.4g}"
         tell(
             f"prevalence of {positive} estimated as {estimate} (95 %: {found.low[1]:.4g} to {found.high[1]:.4g}); "
-            f"probabilities are for {'that' if used == estimate else f'{used}, which is half a record'}."
+            f"probabilities are for {'that' if used == estimate else f'{used}, which is half a record'}"
+            f"{'' if novelty != 'unlike' else '; both hold of records like the training rows, which these are not'}."
         )

@@ -42,7 +42,6 @@ def check_table(
     X: Any,
     *,
     reset: bool,
-    ensure_min_samples: int = 1,
     name: str = "X",
     allow_nan: bool = False,
 ) -> Array:
@@ -58,7 +57,12 @@ def check_table(
         raise DataError(f"Input {name} has no columns: pass at least one column of numbers.")
     try:
         table: Array = validate_data(
-            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=ensure_min_samples
+            estimator,
+            X,
+            reset=reset,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_min_samples=least_rows(reset, name),
         )
     except (TypeError, ValueError) as error:
         if "must be in the same order" in str(error):
@@ -68,6 +72,11 @@ def check_table(
         raise DataError(_text_message(estimator, X, name)) from error
     check_finite(table, getattr(estimator, "feature_names_in_", None), name, allow_nan=allow_nan)
     return with_equal_cells(table) if reset and not allow_nan else table
+
+
+def least_rows(reset: bool, name: str) -> int:
+    """Rows that a table must have: two in a fit, one where models are chosen by it; of none nothing is predicted."""
+    return 2 if reset else int(name != "X")
 
 
 def dense(X: Any, name: str = "X") -> Any:

@@ -16,7 +16,7 @@ from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.raw_tables import encoded_rows, read_rows, read_table
 from qmedoid.estimators.recipes import RECIPES, Recipe, fit_model, recipe_class, recipe_of
 from qmedoid.estimators.variational import VariationalClassifier
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.explain.effect import N_BINS, Effect
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.large.fit import fit_collection
@@ -137,7 +137,7 @@ class MedoidClassifier(ProbabilisticClassifier):
     medoid_records_ : list of dict
         The medoids of the best model as rows of the training table.
     notes_ : list of str
-        Notes about columns and classes.
+        Notes about columns, rows and classes, as ``qmedoid fit`` prints them; a fit warns of them, too.
     feature_importances_ : ndarray of shape (M,)
         Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
         log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
@@ -365,6 +365,8 @@ class MedoidClassifier(ProbabilisticClassifier):
                 "y).mean().compute()."
             )
         predicted = self.predict(X)
+        if not len(predicted):
+            raise DataError("X has no rows: there is no share that is classified rightly. Pass at least one.")
         meant = check_target(y, len(predicted))
         meant = meant if self.positive is None else meant_labels(meant, self.classes_)
         return float(np.average(predicted == meant, weights=sample_weight))

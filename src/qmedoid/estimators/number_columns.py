@@ -91,7 +91,7 @@ class NumberColumns(NamedTuple):
 
 def fit_numbers(estimator: BaseEstimator, X: Any) -> Array:
     """The encoded columns of the table of a fit, row by row in memory; the estimator keeps how they are encoded."""
-    table = check_table(estimator, X, reset=True, ensure_min_samples=2, allow_nan=True)
+    table = check_table(estimator, X, reset=True, allow_nan=True)
     columns = NumberColumns.of(table, column_names(estimator))
     vars(estimator)["_number_columns"] = columns
     # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.

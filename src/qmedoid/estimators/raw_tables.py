@@ -24,6 +24,7 @@ from qmedoid.estimators.inputs import (
     column_names,
     dense,
     known_codes,
+    least_rows,
     weighted_rows,
 )
 from qmedoid.estimators.recipes import Fit
@@ -69,7 +70,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X"
     X = dense(X, name)
     if not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
         array = validate_data(
-            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
+            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=least_rows(reset, name)
         )
         return as_table(array, names=column_names(estimator))
     table = as_table(X)
@@ -81,7 +82,7 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X"
         given = np.array(table.column_names, dtype=object)
         vars(estimator).update(n_features_in_=len(given), feature_names_in_=given)
         return table
-    if table.num_rows == 0:
+    if table.num_rows < least_rows(reset, name):
         raise DataError(f"Input {name} has no rows: pass at least one.")
     if hasattr(estimator, "feature_names_in_"):
         return table
@@ -202,9 +203,10 @@ class RawRows(NamedTuple):
             **about,
         )  # fmt: skip
         model = replace(model, importances=training_importances(model, data.X, fit.held_out))
-        self.notes.extend(fitted.notes)
+        for note in fitted.notes:
+            _note(self.notes, note, warned=not given.is_part)
         if data.totals is None:  # of a sample the cut is chosen later
-            self.notes.extend([] if data.weights is None else [_FACTORS])
+            _note(self.notes, None if data.weights is None else _FACTORS, warned=not given.is_part)
             expected = decision.operating
             if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
                 _note(self.notes, seldom_note(list(decision.classes), expected.counts))
@@ -226,7 +228,7 @@ def read_rows(
         given = given.take(np.flatnonzero(given.weights))
     notes = list[str]()
     notes += [] if isinstance(X, Dataset) else [one.message(python=True) for one in given.repeats]
-    labels, target = _chosen_classes(owner, given.target, notes)
+    labels, target = _chosen_classes(owner, given, notes)
     weighted = weighted_rows(given.weights, owner.class_weight, target.codes, target.classes)
     asked_rule(owner.operating_point, target.classes.tolist())
     encoded, together, order, cells = _fit_columns(owner, given, target, weighted, notes)
@@ -250,7 +252,9 @@ def read_rows(
         splits = [(given.rows, np.sort(val_rows))]
     names = contract.encoded_names(encoded.encodings)
     same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
-    notes += [f"{names[column]!r} is the same in all rows once encoded" for column in same]
+    constant = [f"{names[column]!r} is the same in all rows once encoded" for column in same]
+    notes += constant
+    _warn_of_columns(given, constant)
     check_finite(numbers, names, row_numbers=row_numbers)
     numbers = np.ascontiguousarray(with_equal_cells(numbers))
     data = TrainingTable(
@@ -265,15 +269,18 @@ def read_rows(
     return RawRows(data, splits, contract, encoded.encodings, encoded.matrix, given, tables, labels, notes, places)
 
 
-def _chosen_classes(owner: "MedoidClassifier", target: Target, notes: list[str]) -> tuple[npt.NDArray[Any], Target]:
+def _chosen_classes(owner: "MedoidClassifier", data: Dataset, notes: list[str]) -> tuple[npt.NDArray[Any], Target]:
     """The classes in their own order, and in that of their codes: of two the class of interest is the second."""
+    target = data.target
     labels, counts = target.classes.tolist(), target.counts.tolist()
     if len(labels) < 2:
         raise DataError(
             f"The rows of the fit are of one class only, {labels[0]!r}: a classifier needs records of at least 2."
         )
-    for _, message in target_notes(labels, counts):
-        _note(notes, message)
+    for code, message in target_notes(labels, counts):
+        # What numbers are is seen in all rows, not in a part of them.
+        if not (data.is_part and code in ("target_quantity", "target_codes")):
+            _note(notes, message)
     point, place = owner.operating_point, None
     if owner.positive is not None:
         place = target.place_of(owner.positive)
@@ -288,11 +295,19 @@ def _chosen_classes(owner: "MedoidClassifier", target: Target, notes: list[str])
 
 
 def _note(notes: list[str], note: str | None, *, warned: bool = True) -> None:
-    """Keep a note and, where it may change what is done, warn."""
+    """Keep a note and, unless it is said elsewhere or nobody is surprised, warn."""
     if note is not None:
         notes.append(note)
         if warned:
-            warn(note[0].upper() + note[1:])
+            warn(f"{note[0].upper()}{note[1:].removesuffix('.')}.")
+
+
+def _warn_of_columns(data: Dataset, messages: Sequence[str]) -> None:
+    """One warning of what is noted of columns; that of a part of a table was said of the whole."""
+    if messages and not data.is_part:
+        more = f"; and {len(messages) - _NAMED:,} more: see notes_" if len(messages) > _NAMED else ""
+        said = "; ".join(message.removesuffix(".") for message in messages[:_NAMED])
+        warn(f"{said[0].upper()}{said[1:]}{more}.")
 
 
 def _fit_columns(
@@ -306,14 +321,10 @@ def _fit_columns(
     rng = np.random.default_rng(check_random_state(owner.random_state).randint(2**31, size=4))
     kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
     left_out = {name: left_out_note(name, why) for name, why in kinds.left_out.items()}
-    sentinels = [one.message(name) for name, one in kinds.sentinels.items()]
-    notes += [*kinds.notes.values(), *sentinels]
-    notes += left_out.values()
-    guessed = [name for name in left_out if roles.get(name) != "ignore"]
-    if guessed and not data.is_part:
-        message = "; ".join(left_out[name] for name in guessed[:_NAMED])
-        more = f"; and {len(guessed) - _NAMED:,} more columns: see notes_" if len(guessed) > _NAMED else ""
-        warn(f"{message[0].upper()}{message[1:]}{more}.")
+    read = [*kinds.notes.values(), *(one.message(name) for name, one in kinds.sentinels.items())]
+    notes += [*read, *left_out.values()]
+    _warn_of_columns(data, read)
+    _warn_of_columns(data, [left_out[name] for name in left_out if roles.get(name) != "ignore"])
     found = [data.groups, *(one.groups for one in data.repeats if one.kind != "runs" and one.is_sure)]
     groups = next((one for one in found if one is not None), None)
     labels = target.classes.tolist()
@@ -321,10 +332,7 @@ def _fit_columns(
     kept = {name for name, role in roles.items() if role == "keep"}
     given_away = [one.message for one in leaks if one.is_problem and kept.isdisjoint(one.columns)]
     notes += given_away
-    for said in (sentinels, given_away):
-        if said and not data.is_part:
-            more = f"; and {len(said) - 1:,} more: see notes_ or qmedoid.check_table" if len(said) > 1 else ""
-            warn(f"{said[0][0].upper()}{said[0][1:]}{more}.")
+    _warn_of_columns(data, given_away)
     place_of = {column.name: place for place, column in enumerate(data.kinds.columns)}
     places = data.cells[:, [place_of[column.name] for column in kinds.columns]]
     is_level = [column.kind == "category" for column in kinds.columns]
@@ -338,7 +346,7 @@ def _fit_columns(
     elif data.groups is None:
         together = row_groups(places[rows], codes)
         equal = None if together is None or weighted.has_copies else equal_rows_note(together)
-        notes += [] if equal is None else [equal]
+        _note(notes, equal, warned=not data.is_part)
     factors, classes = None if weighted.factors is None else weighted.factors[order], target.classes.tolist()
     encoded = fit_encodings(
         data.table, kinds.columns, codes, classes, rng, together, factors, rows=rows,

@@ -299,6 +299,8 @@ class MethodClassifier(Recipe, ProbabilisticClassifier):
             weights=fits[0].weights, biases=fits[0].biases, calibration=fit.calibration,
         )  # fmt: skip
         self.keep(model, fits)
+        for note in fits[0].notes:
+            warn(f"{note[0].upper()}{note[1:]}.")
         report.end()
         return self
 

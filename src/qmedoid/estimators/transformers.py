@@ -79,7 +79,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the method classifier, and the mean and deviation of its deltas."""
         allowed.check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
-        check_table(self, X, reset=True, ensure_min_samples=2, allow_nan=True)
+        check_table(self, X, reset=True, allow_nan=True)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         method: NearestMedoidClassifier = NearestMedoidClassifier() if self.method is None else clone(self.method)

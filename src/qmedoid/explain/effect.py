@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.exceptions import ParameterError, check_int, some_of
+from qmedoid.exceptions import DataError, ParameterError, check_int, some_of
 from qmedoid.explain.documents import ColumnEffectDict, EffectBinDict
 from qmedoid.markup.page import render
 from qmedoid.model.contract import Column, Encoding, Kind, Label, Levels
-from qmedoid.model.importance import ImportanceTally, by_importance, class_contributions
+from qmedoid.model.importance import NO_ROWS, ImportanceTally, by_importance, class_contributions
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
@@ -129,6 +129,8 @@ class EffectTally:
 
     def report(self, n_bins: int = N_BINS) -> Effect:
         """The effect of all rows that were added."""
+        if not self.rows:
+            raise DataError(NO_ROWS)
         kept = self._drawn()
         values, added = kept[:, 0], kept[:, 1]
         is_missing, labels = np.isnan(values), self._model.decision.classes

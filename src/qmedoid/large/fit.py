@@ -48,9 +48,9 @@ from qmedoid.model.contract import Column
 from qmedoid.model.model import Model
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import DECIMAL, WORDS, as_category, kept_words, without_missing
-from qmedoid.tables.cells import cell_ranks, in_one_look, with_missing_values_out
-from qmedoid.tables.dataset import Dataset, DatasetSettings, groups_in, in_roles
-from qmedoid.tables.kinds import Inferred, infer_columns, kind_of_type
+from qmedoid.tables.cells import cell_ranks, in_one_look, read, with_missing_values_out
+from qmedoid.tables.dataset import Dataset, DatasetSettings, clock_note, groups_in, in_roles
+from qmedoid.tables.kinds import Inferred, are_times_of_day, infer_columns, kind_of_type
 from qmedoid.tables.roles import check_missing
 from qmedoid.tables.targets import Target, class_labels, label_codes, refuse_quantity
 
@@ -180,7 +180,8 @@ class PassFit:
             raw = pa.Table.from_arrays(read, names=raw.column_names)
         if not settings.takes_numbers:
             _, target = Target.of_column(table.column(self.target), self.target, self.counted.counts)
-            refuse_quantity(self.target, target.classes.tolist(), target.counts.tolist())
+            for note in refuse_quantity(self.target, target.classes.tolist(), target.counts.tolist()):
+                warn(note)
         table, alike = in_one_look(table, settings.unread)
         rows = table.column(ROW).to_numpy()
         kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows, rows).with_notes(alike)
@@ -241,6 +242,9 @@ class PassFit:
             rates = np.array([*self.rates.values(), 1.0])
             each = 1.0 / rates[label_codes(table.column(self.target).cast(pa.string()), tuple(self.rates))]
             times = moments(table.column(settings.times), time)
+            given = read(table.column(settings.times), time.kind, time.spelling).values
+            if time.kind == "date" and are_times_of_day(given):
+                warn(f"{clock_note(settings.times)}.")
             order = np.argsort(times, kind="stable")
             done = np.cumsum(each[order])
             last = float(times[order[min(np.searchsorted(done, (1.0 - self.test) * done[-1]), len(order) - 1)]])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, row_slices
-from qmedoid.exceptions import ModelError
+from qmedoid.exceptions import DataError, ModelError
 from qmedoid.kernels.ties import stable_order
 from qmedoid.markup.charts import label
 from qmedoid.markup.page import render
@@ -72,6 +72,9 @@ def class_contributions(model: Model, X: Array, code: int) -> Array:
     return np.asarray(np.mean(added, axis=0))
 
 
+NO_ROWS = "The table has no rows: there is nothing that contributes."
+
+
 class ImportanceTally:
     """The mean absolute contribution of every column to decisions, gathered batch by batch."""
 
@@ -91,7 +94,9 @@ class ImportanceTally:
     @property
     def importances(self) -> Array:
         """By column of the contract, shape (columns,)."""
-        return self._sums / max(self.rows, 1)
+        if not self.rows:
+            raise DataError(NO_ROWS)
+        return self._sums / self.rows
 
 
 def by_importance(names: Sequence[str], importances: Array) -> dict[str, float]:

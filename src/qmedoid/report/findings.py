@@ -116,8 +116,8 @@ def left_out(facts: Facts) -> Verdict:
     if not guessed:
         why = f"{_columns(n_all)} left out for a reason that is no guess." if n_all else ""
         return "passed", why or "Every column of the training table was used."
-    look = "it looks" if len(guessed) == 1 else "they look"
-    return "tip", f"{_columns(len(guessed))} left out because {look} like an identifier: {_named(guessed)}."
+    each = "every row has its own cell"
+    return "tip", f"{_columns(len(guessed))} left out by a guess, as {each} there: {_named(guessed)}."
 
 
 @finding("QM201")
@@ -252,6 +252,8 @@ def alert_rate(facts: Facts) -> Verdict:
         return "not applicable", "It compares the alerts in a table with those of held-out rows, of two classes."
     rate, expected, low, high = (100 * found[name] for name in ("alert_rate", "expected", "low", "high"))
     said = f"{rate:.3g} % of {found['rows']:,} rows are alerts, and {expected:.3g} % were expected"
+    if found["direction"] == "none" and facts["table"]["novelty"]["status"] == "unlike":
+        return "tip", f"{said} of records like the training rows, which these are not."
     if found["direction"] == "none":
         return "passed", f"{said}."
     return "problem", f"{said} ({low:.3g} to {high:.3g} % by chance)."

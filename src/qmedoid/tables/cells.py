@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.row_groups import ranks
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
@@ -325,7 +325,7 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
     others = np.ones(len(columns), dtype=np.bool_)
     for block, values in number_blocks(table, [columns[place].name for place in numbers]):
         of_block = np.array(numbers)[block]
-        places[:, of_block], others[of_block] = ranks(with_equal_cells(values)), False
+        places[:, of_block], others[of_block] = ranks(with_equal_cells(_without_huge(values))), False
     for place in np.flatnonzero(others).tolist():
         column, given = columns[place], table.column(columns[place].name)
         if column.kind == "category":
@@ -335,8 +335,15 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
             found = np.append(np.argsort(np.argsort(names)), -1)[codes]
             places[:, place] = found - found.min(initial=0)
             continue
-        places[:, place] = ranks(with_equal_cells(floats(read(given, column).values)[:, None]))[:, 0]
+        values = _without_huge(floats(read(given, column).values)[:, None])
+        places[:, place] = ranks(with_equal_cells(values))[:, 0]
     return places, [column.kind == "category" for column in columns]
+
+
+def _without_huge(values: Array) -> Array:
+    """Numbers with NaN for those that are infinite or beyond all that is measured, which count as missing."""
+    huge = np.abs(values) > LARGEST
+    return np.where(huge, np.nan, values) if huge.any() else values
 
 
 def level_codes(

@@ -20,7 +20,7 @@ from qmedoid.tables.documents import (
     CheckedTableDict,
     CheckFindingDict,
 )
-from qmedoid.tables.kinds import CONSTANT, EMPTY, IDENTIFIERS, Inferred, infer_columns
+from qmedoid.tables.kinds import CONSTANT, EMPTY, FREE_TEXT, IDENTIFIERS, Inferred, are_times_of_day, infer_columns
 from qmedoid.tables.leaks import FEW, LEAKS, STRONG, LeakSearch, figure_name, judged_alone
 from qmedoid.tables.repeats import find_repeats
 from qmedoid.tables.roles import Role, Sentinels, quoted
@@ -69,13 +69,17 @@ def check_rows(
         # Column by column, so that no more than one is held in addition to the table.
         column, draft = table[name], drafts.get(name)
         codes, different, n_missing = _cell_codes(column)
-        shown = _described(name, column, different, n_missing, inferred, draft, roles.get(name))
+        # Times of day come again every day: they order no rows.
+        is_clock = False
+        if draft is not None and draft.kind == "date" and different is not None:
+            is_clock = are_times_of_day(cells.read(different, "date", draft.spelling).values)
+        shown = _described(name, column, different, n_missing, inferred, draft, roles.get(name), is_clock=is_clock)
         columns.append(shown)
         check.reading(shown, inferred.sentinels.get(name))
         if codes is None:
             continue
         if shown["role"] != "ignore":
-            check.cells(shown, len(codes), different)
+            check.cells(shown, len(codes), different, is_clock=is_clock)
         if draft is None:
             continue
         hashes = mixed(hashes * _STEP + (codes.astype(np.int64) + 2).astype(np.uint64))
@@ -152,7 +156,7 @@ class _Check:
             self.add("one_class", message, target, is_problem=True)
         notes = target_notes(names, counts)
         for code, message in notes:
-            self.add(code, message, target, is_problem=code != "missing_word")
+            self.add(code, message, target, is_problem=code not in ("missing_word", "target_codes"))
         few = [f"{name!r} ({count})" for name, count in zip(names, counts, strict=True) if 1 < count < FEW]
         if few and not any(code == "target_quantity" for code, _ in notes):
             message = f"classes of {target!r} with few rows: {some_of(few, 5)}; figures about them will be rough"
@@ -208,12 +212,13 @@ class _Check:
             is_guess = why in IDENTIFIERS
             way_out = f"; --keep {quoted(name)} uses it (in Python roles={{{name!r}: 'keep'}})" if is_guess else ""
             code = "identifier" if is_guess else "constant" if why.startswith(CONSTANT) else "not_read"
+            code = "free_text" if why == FREE_TEXT else code
             code = "empty" if why.startswith(EMPTY) else code
             self.add(code, f"column {name!r} is left out: {why}{way_out}", name)
         if sentinels is not None:
             self.add("sentinel", sentinels.message(name), name)
 
-    def cells(self, shown: CheckedColumnDict, n: int, different: pa.Array) -> None:
+    def cells(self, shown: CheckedColumnDict, n: int, different: pa.Array, *, is_clock: bool) -> None:
         """What is odd about the cells of a column."""
         name, n_missing = shown["name"], shown["missing"]
         if n > n_missing >= _MOSTLY_MISSING * n:
@@ -228,7 +233,7 @@ class _Check:
             if alike:
                 such = f"levels differ by case or blanks only: {some_of(alike, 3)}"
                 self.add("spellings", f"column {name!r}: {such}; they are different levels in a fit", name)
-        if shown["used"] and shown["kind"] == "date":
+        if shown["used"] and shown["kind"] == "date" and not is_clock:
             message = (
                 f"column {name!r} is about time: if the model will score later rows, test it on the latest ones "
                 f"(fit --time-column {quoted(name)})"
@@ -294,6 +299,8 @@ def _described(
     inferred: Inferred,
     draft: Column | None,
     role: Role | None,
+    *,
+    is_clock: bool,
 ) -> CheckedColumnDict:
     """A column as plain values, by what was inferred for it: its draft, or the reason to leave it out."""
     levels, examples = None, []
@@ -307,6 +314,7 @@ def _described(
     why, kind = inferred.left_out.get(name, ""), column.type
     if draft is not None:
         why = {"number": "numbers", "boolean": "truth values", "date": "dates"}.get(draft.kind, "texts")
+        why = "times of day" if is_clock else why
         if role is not None:
             why = f"it has the role {role!r}"
         elif pa.types.is_dictionary(kind):

@@ -19,7 +19,7 @@ from qmedoid.geometry.row_groups import group_classes, group_folds, numbered, pa
 from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import WORDS, kept_words, shortened
-from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns, kind_of_type
+from qmedoid.tables.kinds import DateOrder, Inferred, are_times_of_day, infer_alike, infer_columns, kind_of_type
 from qmedoid.tables.repeats import Repeat, find_repeats
 from qmedoid.tables.roles import ROLES, Role
 from qmedoid.tables.source import TableSource
@@ -180,7 +180,7 @@ class Dataset:
                     "Give another column as --target, or a table with other rows as well."
                 )
             if not settings.takes_numbers:
-                refuse_quantity(name, labels, target.counts.tolist())
+                notes += refuse_quantity(name, labels, target.counts.tolist())
         merged = len(table[name].unique()) - len(target.classes)
         if merged > 0:
             notes.append(f"{merged:,} of the classes in {name!r} differ from another by blanks or odd letters only.")
@@ -191,6 +191,8 @@ class Dataset:
             weights = _weights_in(table, settings.weights, rows)
         if settings.times is not None and like is None:
             times = _times_in(table, settings.times)
+            if kind_of_type(times.type) == "date" and are_times_of_day(cells.read(times, "date").values):
+                notes.append(f"{clock_note(settings.times)}.")
         kinds = settings.infer(table, rows=rows).with_notes(alike) if like is None else like.kinds
         table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
         return cls(
@@ -366,6 +368,11 @@ def check_group_type(name: str, kind: pa.DataType) -> None:
     if pa.types.is_nested(kind):
         of_type = shortened(str(kind))
         raise DataError(f"The group column {name!r} is of type {of_type}. Give a column of names or whole numbers.")
+
+
+def clock_note(name: str) -> str:
+    """A note on a time column that names no day."""
+    return f"the time column {name!r} holds times of day, such as 07:13: rows of several days are not in their order"
 
 
 def _times_in(table: pa.Table, name: str) -> pa.ChunkedArray:

@@ -237,23 +237,34 @@ def top_in_file(
     settings: ScoreSettings,
     *,
     on_progress: OnProgress | None = None,
-) -> tuple[float, int]:
+) -> tuple[float, int, int, int]:
     """The log-odds above which the highest scores of a table lie, and its rows; it is read once more afterwards.
 
-    Of records with equal scores all or none are above: those that would exceed the count are not. No more scores are
-    held than twice the count and a batch.
+    Of records with equal scores all or none are above: those that would exceed the count are not. Returned are also how
+    many are above, and how many tie for the places that are left. No more scores are held than twice the count and a
+    batch.
     """
     model.decision.check_cuttable()
 
-    def find(parts: Iterator[Array]) -> tuple[float, int]:
-        highest, rows = np.zeros(0), 0
+    def find(parts: Iterator[Array]) -> tuple[float, int, int, int]:
+        highest, rows, least, dropped = np.zeros(0), 0, -np.inf, 0
         for log_odds in parts:
             rows += len(log_odds)
             highest = np.concatenate([highest, log_odds])
             # One more than the count, as the cut lies between two scores.
             if len(highest) > 2 * count + 1:
-                highest = np.partition(highest, -count - 1)[-count - 1 :]
-        return threshold_at_count(highest, count) if rows else 0.0, rows
+                rest, highest = np.split(np.partition(highest, -count - 1), [-count - 1])
+                before, least = least, float(highest[0])
+                # Of scores that are let go, those that equal the lowest one kept may tie for the last places.
+                dropped = int((rest == least).sum()) + (dropped if least == before else 0)
+        if not rows:
+            return 0.0, 0, 0, 0
+        cut = threshold_at_count(highest, count)
+        others = highest[highest <= cut]
+        above, tied = len(highest) - len(others), 0
+        if above < min(count, rows):
+            tied = int((others == others.max()).sum()) + (dropped if others.max() == least else 0)
+        return cut, rows, above, tied
 
     how = "to find its highest scores", "or cut by --threshold or --alert-rate"
     return _first_pass(model, where, settings, on_progress, find, *how)

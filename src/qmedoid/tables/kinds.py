@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
@@ -33,7 +34,8 @@ _FIRST, _MOSTLY_DAYS = 256, 0.9
 _DIFFERENT_DAYS = 10
 """Different days from which on whole numbers such as 20240131 are dates."""
 _NEARLY = 0.95
-"""Share of different cells from which on a column that is kept looks like an identifier."""
+"""Share of different cells from which on a column that is kept may be an identifier, or free text."""
+_WORDS_OF_TEXT = 3
 
 
 EMPTY, CONSTANT = "every cell is missing", "every cell is "
@@ -430,8 +432,8 @@ def _category_column(
         return f"{CONSTANT}{text[0].as_py()!r}"
     if given >= ENOUGH_ROWS and not keep:
         if levels == given:
-            return OWN_TEXT
-        nearly = _if_nearly(levels, given, "text")
+            return FREE_TEXT if _is_free_text(different) else OWN_TEXT
+        nearly = _if_nearly(levels, given, "text", is_free=levels >= _NEARLY * given and _is_free_text(different))
         note = note or (f"column {name!r}: {nearly[0]}" if nearly else None)
     if words := words_among(different):
         held = " and ".join(f"{word!r} in {pc.sum(pc.equal(text, word)).as_py():,}" for word in words)
@@ -443,18 +445,35 @@ def _category_column(
     return Column(name, "category", bool(text.null_count)), note
 
 
-def _if_nearly(n_different: int, n_given: int, what: str) -> list[str]:
+def _if_nearly(n_different: int, n_given: int, what: str, *, is_free: bool = False) -> list[str]:
     """A note where nearly every row has its own cell: what a model learns there holds for no other row."""
     if n_different < _NEARLY * n_given:
         return []
     count = f"{n_different:,} different {what}s in {n_given:,} cells"
-    return [f"{count}: it may name rows, and is better ignored if it does"]
+    if is_free:
+        return [f"{count}: free text is a level as a whole, its words are not read, and hardly any level comes again"]
+    return [f"{count}: if it is an identifier, it is better ignored"]
+
+
+def _is_free_text(different: pa.Array) -> bool:
+    """Whether at least half of different texts have three words or more."""
+    import pyarrow.compute as pc
+
+    words = pc.count_substring_regex(different, r"(?:^|[\s(])\pL{2,}")
+    return bool(2 * (pc.sum(pc.greater_equal(words, _WORDS_OF_TEXT)).as_py() or 0) >= len(different))
+
+
+def are_times_of_day(values: npt.NDArray[np.datetime64]) -> bool:
+    """Whether moments are times such as 07:13, which name no day: these stand on the first one."""
+    known = values[~np.isnat(values)]
+    return bool(len(known)) and bool((known.astype("M8[D]") == np.datetime64(0, "D")).all())
 
 
 NUMBERS_ROWS = "it numbers the rows"
 OWN_NUMBER = "every row has a different number, as an identifier has"
 OWN_TEXT = "every row has a different text, as an identifier has"
-IDENTIFIERS = frozenset((NUMBERS_ROWS, OWN_NUMBER, OWN_TEXT))
+FREE_TEXT = "every row has a different text of several words, and words are not read"
+IDENTIFIERS = frozenset((NUMBERS_ROWS, OWN_NUMBER, OWN_TEXT, FREE_TEXT))
 """Reasons to leave a column out that are a guess; a user who knows better keeps the column."""
 _REPEATS = 8.0
 """Pairs of equal cells from which on it is no chance that there is none."""

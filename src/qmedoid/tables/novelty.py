@@ -4,6 +4,7 @@ A table is compared in three ways. Values beyond the limits of their column are 
 and distances to the nearest medoid, are counted in all rows of a short table and in every 16th of a long one.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
@@ -31,6 +32,7 @@ LEAST_FAR = 0.05
 _CHANCE = 0.001
 # Values beyond the limits are reported if they are more frequent than this many training rows, or this far out.
 _RARE_ROWS, _FAR_OUT = 2.0, 10.0
+_ONE_POWER = 0.3
 _SHORT, _EVERY = 8192, 16
 _SHOWN = 5
 
@@ -61,10 +63,13 @@ def _lines(found: NoveltyDict, n_rows: int) -> list[str]:
     outside, shifted = list[str](), list[str]()
     for far in found["outside"]:
         value, lowest, highest = (_shown(far[name], far["is_date"]) for name in ("value", "lowest", "highest"))
-        where = f"is {value} in row {far['row']}" + (f" of {far['file']}" if "file" in far else "")
-        if far["rows"] > 1:
-            where += f", and far out in {far['rows'] - 1:,} more of {n_rows:,} rows"
-        outside.append(f"{far['column']!r} {where}: the training rows had {lowest} to {highest}")
+        where = f"{value} in row {far['row']}" + (f" of {far['file']}" if "file" in far else "")
+        if far["rows"] < max(LEAST_SHIFT * n_rows, 2):
+            more = f", and far out in {far['rows'] - 1:,} more of {n_rows:,} rows" if far["rows"] > 1 else ""
+            outside.append(f"{far['column']!r} is {where}{more}: the training rows had {lowest} to {highest}")
+        else:
+            which = f"{100 * far['rows'] / n_rows:.3g} % of the rows, such as {where}{_units(far)}"
+            outside.append(f"{far['column']!r} lies outside of its training range ({lowest} to {highest}) in {which}")
     for moved in found["shifted"]:
         low, high = moved["low"], moved["high"]
         if moved["kind"] != "number":
@@ -255,6 +260,17 @@ def _deviates(here: Codes, before: Codes) -> float:
     square = float((1.0 - pooled) @ np.square(changes))
     spread = 2.0 / (9.0 * freedom)
     return float(((square / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / np.sqrt(spread))
+
+
+def _units(far: OutsideDict) -> str:
+    """Whether a column may be in other units: what the farthest value is of the training value next to it."""
+    end = far["highest"] if far["value"] > far["highest"] else far["lowest"]
+    ratio = abs(far["value"] / end) if end else 1.0
+    power = round(math.log10(ratio)) if ratio > 1.0 and not far["is_date"] else 0
+    # The farthest of new values is rarely twice as far out as that of training, or half.
+    if power < 1 or abs(math.log10(ratio) - power) > _ONE_POWER:
+        return ""
+    return f": about {10**power:,} times as far out, as in other units"
 
 
 def _more(lines: list[str]) -> str:

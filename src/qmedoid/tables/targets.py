@@ -353,11 +353,13 @@ def _word(label: Any) -> str:
     return "_".join("".join(sign if sign.isalnum() else " " for sign in text).split())
 
 
-# More different numbers than this are a quantity; fewer are one where each has only a few rows.
-_MANY_NUMBERS, _SOME_NUMBERS, _FEW_ROWS = 20, 10, 10
+# More different numbers than this are a quantity or codes of classes, of which there are not that many; fewer are a
+# quantity where each has only a few rows.
+_MANY_NUMBERS, _MOST_CODES, _SOME_NUMBERS, _FEW_ROWS = 20, 100, 10, 10
 # Records called rare per record that is, below which nobody wants to decide for the likelier class; and the share of
 # the rows up to which a class is rare.
 _SELDOM, _RARE = 0.2, 1 / 3
+_AS_CODES = "count up from 0 or 1 or leave gaps"
 _RANGES = "Make a column of a few ranges of it, such as low and high, and fit that"
 # Names in a note.
 _NAMED = 5
@@ -366,23 +368,37 @@ _NAMED = 5
 def quantity(labels: Sequence[Any], counts: Sequence[int]) -> str | None:
     """What a target holds where it is a quantity, such as "50 different numbers, from 28 to 77"; None of classes.
 
-    It is one from 21 different numbers on, and from 11 on where each has fewer than 10 rows on average.
+    It is one from 21 different numbers on, unless these look like codes of classes, and from 11 on where each has fewer
+    than 10 rows on average. Codes are at most 100 numbers with at least 10 rows each that count up from 0 or 1, or
+    leave gaps of different widths: a quantity lies in a range, in even steps, and its ends are rare.
     """
     numbers = [label for label in labels if isinstance(label, int | float) and not isinstance(label, bool)]
     few = len(numbers) > _SOME_NUMBERS and sum(counts) < _FEW_ROWS * len(numbers)
-    if len(numbers) < len(labels) or not (len(numbers) > _MANY_NUMBERS or few):
+    if len(numbers) < len(labels) or not (len(numbers) > _MANY_NUMBERS or few) or _are_codes(labels, counts):
         return None
     return f"{len(numbers):,} different numbers, from {min(numbers)} to {max(numbers)}"
 
 
-def refuse_quantity(name: str, labels: Sequence[Any], counts: Sequence[int]) -> None:
-    """Refuse a target that is a quantity: each of its numbers would be a class."""
+def _are_codes(labels: Sequence[Any], counts: Sequence[int]) -> bool:
+    """Whether more than a few numbers are codes of classes."""
+    if not _MANY_NUMBERS < len(labels) <= _MOST_CODES or min(counts) < _FEW_ROWS:
+        return False
+    if any(isinstance(label, bool) or not isinstance(label, int | float) for label in labels):
+        return False
+    steps = set(np.diff(np.sort(labels)).tolist())
+    return len(steps) > 1 or (steps == {1} and min(labels) in (0, 1))
+
+
+def refuse_quantity(name: str, labels: Sequence[Any], counts: Sequence[int]) -> list[str]:
+    """Refuse a target that is a quantity: each of its numbers would be a class. Of codes of classes there is a note."""
     found = quantity(labels, counts)
     if found is not None:
         raise DataError(
             f"The target {name!r} holds {found}: that is a quantity, and a classifier predicts classes (there is no "
-            f"regression). {_RANGES}, or insist on a class for each number with --classes."
+            f"regression). {_RANGES}, or insist on a class for each number with --classes. Codes of classes need no "
+            f"option: at most {_MOST_CODES} numbers with {_FEW_ROWS} rows each that {_AS_CODES}."
         )
+    return [message for code, message in target_notes(labels, counts) if code == "target_codes"]
 
 
 def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str, str]]:
@@ -390,9 +406,10 @@ def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str
     found = quantity(labels, counts)
     if found is not None:
         message = (
-            f"the target holds {found}: that looks like a quantity, and each number is a class of its own. {_RANGES}"
+            f"the target holds {found}: that looks like a quantity, and each number is a class. {_RANGES}, or insist "
+            "on a class for each number: --classes (in Python y.astype(str))."
         )
-        return [("target_quantity", f"{message}.")]
+        return [("target_quantity", message)]
     notes = []
     for label, count in zip(labels, counts, strict=True):
         if isinstance(label, str) and label in WORDS:
@@ -401,6 +418,13 @@ def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[tuple[str
                 f"TARGET={label} leaves these rows out (in Python leave them out of X and y)."
             )
             notes.append(("missing_word", message))
+    if _are_codes(labels, counts):
+        message = (
+            f"the {len(labels):,} different numbers of the target, from {min(labels)} to {max(labels)}, are taken as "
+            f"codes of classes: each has {min(counts):,} rows or more, and they {_AS_CODES}. If they are a quantity: "
+            f"{_RANGES[0].lower()}{_RANGES[1:]}."
+        )
+        notes.append(("target_codes", message))
     single = [repr(label) for label, count in zip(labels, counts, strict=True) if count == 1]
     if single:
         which = f"the class {single[0]} has"

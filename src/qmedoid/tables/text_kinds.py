@@ -14,7 +14,7 @@ from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL, without_missing, words_among
 from qmedoid.tables.dates import ZONED, find_dates, look_like_dates, other_dates
 from qmedoid.tables.dialect import maybe_thousands
-from qmedoid.tables.kinds import DateOrder, kind_of_type
+from qmedoid.tables.kinds import DateOrder, are_times_of_day, kind_of_type
 from qmedoid.tables.numbers import (
     DOUBTFUL,
     MOSTLY,
@@ -251,9 +251,11 @@ def _spelt_dates(name: str, text: pa.Array, date_order: DateOrder | None) -> Tex
 
 def rows_per_day(column: pa.ChunkedArray) -> float | None:
     """Mean rows of the days of a column of moments; None where it holds numbers, which name no day."""
-    if kind_of_type(column.type) != "date" or pa.types.is_time(column.type):
+    if kind_of_type(column.type) != "date":
         return None
     moments = cells.read(column, "date").values
+    if are_times_of_day(moments):
+        return None
     days = moments[~np.isnat(moments)].astype("M8[D]")
     return len(days) / len(np.unique(days)) if len(days) else None
 
