@@ -113,8 +113,8 @@ def sentence(check: EngineCheckDict) -> str:
     others = {"differ": rows - agree - refused, "have no result": refused}
     parts = [f"{agree:,} of {rows:,} rows agree", *(f"{count:,} {what}" for what, count in others.items() if count)]
     given, why = first["found"] or "nothing", f" ({first['why']})" if first["why"] else ""
-    told = f"the first is row {first['row']:,}, {given} for {first['prediction']}{why}"
-    return f"{check['engine']}: {', '.join(parts)}{end}; {told}."
+    shown = f"the first is row {first['row']:,}, {given} for {first['prediction']}{why}"
+    return f"{check['engine']}: {', '.join(parts)}{end}; {shown}."
 
 
 def is_sound(checks: list[EngineCheckDict]) -> bool:
