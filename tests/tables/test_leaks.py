@@ -278,6 +278,17 @@ def test_column_that_names_people_who_come_back_is_no_leak_of_a_fit():
     assert not [note for note in fitted.notes_ if "known before the class" in note]
 
 
+def test_quick_models_do_not_know_people_who_come_back():
+    rng = np.random.default_rng(0)
+    people = rng.permutation(np.repeat(np.arange(100), 8))
+    traits, y = rng.normal(size=(8, 100)), (np.arange(100) % 2 == 1)[people]
+    X = {f"n{place}": one[people] + 0.1 * rng.normal(size=800) for place, one in enumerate(traits)}
+    X |= {"customer": np.char.add("C", people.astype(str)), "best": y + 0.35 * rng.normal(size=800)}
+    without = check_table(X | {"y": labels(y)}, "y")["without"]
+    assert without["columns"] == ["best"]
+    assert without["others"] < 0.7
+
+
 def test_rows_are_drawn_of_every_class_alike():
     codes = (np.arange(50_000) % 500 == 0).astype(int)
     rows = balanced_rows(codes, 10_000)

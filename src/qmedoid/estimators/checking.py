@@ -129,8 +129,9 @@ def _quick_fits(
     n_rows = max(_FEWEST_ROWS, min(_MOST_ROWS, _MOST_CELLS // len(best)))
     some = balanced_rows(target.codes, n_rows)
     part = table.take(pa.array(rows[some])).drop_columns([name])
-    data = Dataset.of(part, target.take(some), settings, kinds=settings.infer(table))
-    halves = split_rows(data.target.codes, 0.5, order=None, seed=0, groups=data.together())
+    data = replace(Dataset.of(part, target.take(some), settings, kinds=settings.infer(table)), is_part=False)
+    shared = (one.groups for one in data.repeats if one.kind != "runs" and one.is_sure)
+    halves = split_rows(data.target.codes, 0.5, order=None, seed=0, groups=next(shared, data.together()))
     others = [one for one in best if one not in suspects]
     return {
         "columns": list(suspects),
