@@ -221,7 +221,7 @@ def run(
         int | None, option(DEVICE, "N", "Refuse to run more circuits than this, known pairs included.", min=1)
     ] = None,
     repeats: Annotated[
-        int, option(DEVICE, "N", "Run every job so often, to see how much decisions scatter.", min=1)
+        int, option(DEVICE, "N", "How often every job runs, to see how much decisions scatter.", min=1)
     ] = 1,
 ) -> None:
     """Measure the records of a table on a device, into a folder.

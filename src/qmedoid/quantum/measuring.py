@@ -65,7 +65,7 @@ def plan_measurement(
         "The trained circuit that refines decisions is simulated exactly, with measured distances as its input: only "
         "distances are measured. refine='device' runs it on the device as well."
     )
-    return replace(plan, notes=(note,))
+    return replace(plan, notes=(*plan.notes, note))
 
 
 def read_records(

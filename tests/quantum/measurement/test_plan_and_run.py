@@ -134,7 +134,10 @@ def test_advice_is_not_what_is_done_already(manila):
 
 def test_errors_are_said_to_be_of_shots_alone_where_nothing_is_known_of_noise():
     silent = as_device(BlockSampler(NoiseModel(), seed=0), n_qubits=5)
-    (note,) = toy_plan(silent, table=toy_table(0, n=4), shots=64).run().notes
+    plan = toy_plan(silent, table=toy_table(0, n=4), shots=64)
+    (note,) = plan.notes
+    assert plan.run().notes == (note,)
+    assert toy_plan(silent, table=toy_table(0, n=4), shots=64, calibrate=True).notes == ()
     assert "stated errors are those of shots alone, and what noise does is not in them. Calibrate:" in note
 
 

@@ -145,6 +145,9 @@ def test_repeats_run_every_job_again_and_once(tmp_path):
     again, none = repeated(3)
     assert none == []
     assert again.summary() == result.summary()
+    with RunFolder(tmp_path / "none") as folder, pytest.raises(ParameterError, match=r"'repeats' .* int >= 1"):
+        folder.run(toy_plan(folder.device(Device(n_qubits=4))), repeats=0)
+    assert not (tmp_path / "none").exists()
     with pytest.raises(ParameterError, match=r"differs in repeats \(3 there, 2 now\)"):
         repeated(2)
 

@@ -54,6 +54,10 @@ if TYPE_CHECKING:
 
 # Decimals of the inputs of a trained circuit.
 _DECIMALS = 9
+_SHOTS_ALONE = (
+    "Without calibration, and without error rates of the device, stated errors are those of shots alone, and what "
+    "noise does is not in them. Calibrate: calibrate=True, --calibrate."
+)
 # Undecided rows that a summary lists.
 _LISTED = 20
 
@@ -177,7 +181,7 @@ class MeasurementPlan:
         store : JobFiles or None
             Where counts are kept and found; None keeps them in memory alone.
         repeats : int
-            How often every job runs, each time with shots of its own. The result is that of the first time, and knows
+            How often every job runs, each time with new shots. The result is that of the first time, and knows
             how much decisions scatter; see `MeasurementResult.margin_scatter`.
         on_job : callable or None
             Called as ``on_job(done, total)`` after each job.
@@ -371,4 +375,5 @@ def make_plan(
     if trained is not None:
         stage = make_stage(trained, inputs, device, settings, after=len(jobs))
     of_plan = device, settings, decide, settings.shots, tuple(calls), tests, packs, jobs, exact, stage
-    return MeasurementPlan(*of_plan, tuple(classes))
+    unknown = not settings.calibrate and device.quality is None and device.place != "exact simulator"
+    return MeasurementPlan(*of_plan, tuple(classes), (_SHOTS_ALONE,) if unknown else ())

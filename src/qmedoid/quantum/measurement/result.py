@@ -227,13 +227,11 @@ class MeasurementResult:
         if self.trained is not None and self.plan.trained is not None:
             words = "Trained circuit", "an expectation value", "known inputs"
             advice = "Fit a circuit of fewer repetitions or qubits."
-            found += _notes(
-                words, advice, self.trained.estimates, self.plan.trained.pack.shrink, self.plan.device.place
-            )
+            found += _notes(words, advice, self.trained.estimates, self.plan.trained.pack.shrink)
         for one, tests, pack in zip(self.estimates, self.plan.tests, self.plan.packs, strict=True):
             words = f"Circuits of {tests.n_features} column(s)", "an overlap", "known pairs"
             narrower = "Use other qubits (limits of Device)." if tests.n_features == 1 else "Use a narrower register."
-            found += _notes(words, narrower, [one], pack.shrink, self.plan.device.place)
+            found += _notes(words, narrower, [one], pack.shrink)
         if self.margin_ratio > max(1.25, 1.0 + 4.0 / np.sqrt(2.0 * len(self.kept))):
             by, advice = "lines and their scatter", "use register='column'"
             if not self.plan.settings.calibrate:
@@ -270,9 +268,7 @@ def decided_columns(decided: Decided, errors: Errors | None, classes: Sequence[A
     return found
 
 
-def _notes(
-    words: tuple[str, str, str], advice: str, estimates: Sequence[Estimates], shrink: Array, place: str
-) -> Iterator[str]:
+def _notes(words: tuple[str, str, str], advice: str, estimates: Sequence[Estimates], shrink: Array) -> Iterator[str]:
     """What is worth knowing about a calibration, in sentences."""
     (circuits, value, known), fitted = words, [one.fitted for one in estimates if one.fitted is not None]
     least = min((float(np.min(lines.slopes)) for lines in fitted), default=1.0)
@@ -281,11 +277,6 @@ def _notes(
             f"{circuits}: noise leaves about {shrink.mean():.2f} of {value}, by the device's error rates. Without "
             "calibration it goes into the decisions, and stated errors count it as these rates have it. Calibrate to "
             "undo it: calibrate=True, --calibrate."
-        )
-    elif not fitted and place != "exact simulator":
-        yield (
-            f"{circuits}: without calibration, and without error rates of the device, stated errors are those of shots "
-            "alone, and what noise does is not in them. Calibrate: calibrate=True, --calibrate."
         )
     elif fitted and not any(lines.used for lines in fitted):
         yield (

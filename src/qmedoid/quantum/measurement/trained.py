@@ -107,7 +107,7 @@ class TrainedCircuit:
 
 
 class Replay:
-    """A backend that answers with values for so many records."""
+    """A backend that answers with given values for a number of records."""
 
     bounded = False  # calibrated values may lie beyond the eigenvalues
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from filelock import FileLock, Timeout
 
 from qmedoid._version import __version__
-from qmedoid.exceptions import ModelError, OutputError, ParameterError, some_of, warn
+from qmedoid.exceptions import ModelError, OutputError, ParameterError, check_int, some_of, warn
 from qmedoid.model.storage.atomic import atomic_file, remove_leftovers
 from qmedoid.quantum.devices.device import Device, as_device
 from qmedoid.quantum.measurement.jobs import MeasurementSettings
@@ -238,6 +238,7 @@ class RunFolder:
         JobError
             Jobs failed; what has finished is kept.
         """
+        check_int("'repeats' parameter", repeats, 1)
         # A model with another cut or other classes decides otherwise, and runs the same circuits.
         margins = np.round(plan.exact.margins, _DECIMALS) + 0.0  # one zero, not two
         decided = [*map(repr, plan.classes), *map(repr, margins.tolist()), *map(str, plan.exact.codes.tolist())]
