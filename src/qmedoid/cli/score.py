@@ -278,7 +278,10 @@ def _say_scored(
     if options.output == "-" and not sys.stderr.isatty():
         return
     if files is None or files["scored"]:
-        _tell_scored(model, scored, drift, estimate, "unlike" if _differs(scored) else novelty.found["status"])
+        # Where a class is more frequent the values of all rows are others, and those of each class are not.
+        is_shifted = decision.shift is not None and not novelty.found["outside"]
+        status = "none" if is_shifted else novelty.found["status"]
+        _tell_scored(model, scored, drift, estimate, "unlike" if _differs(scored) else status)
         if novelty.found["status"] == "too few" and scored.rows:
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
