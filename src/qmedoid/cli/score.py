@@ -398,10 +398,11 @@ def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePre
 
 
 def _differs(scored: ScoredFile) -> bool:
-    """Whether a table breaks the contract, or many cells of a column are such as the training rows did not have."""
-    found = scored.difference.as_dict()
-    odd = [max(one["missing"], one["unseen"], one["wrong"], one["huge"]) for one in found["cells"].values()]
-    return found["breaks"] or max(odd, default=0) >= max(LEAST_SHIFT * scored.rows, 1)
+    """Whether a table lacks columns of the contract, or many cells of a column are such as the training rows did not have."""
+    found = scored.difference
+    cells = [] if found.issues is None else found.issues.columns.values()
+    odd = [max(one["missing"], one["unseen"], one["wrong"], one["huge"], one["respelt"]) for one in cells]
+    return bool(found.missing or found.kinds) or max(odd, default=0) >= max(LEAST_SHIFT * scored.rows, 1)
 
 
 def _tell_scored(
