@@ -289,3 +289,37 @@ def test_alert_rate_is_not_as_expected_where_many_cells_are_new(cli, novel, tmp_
     assert "'x1' has " in said
     assert (", as expected (" in said) == (not differs)
     assert ("which these are not." in said) == differs
+
+
+def test_another_prevalence_makes_no_record_unlike(cli, tmp_path):
+    """Its rows have other values on the whole, as those of the rare class have."""
+    rng = np.random.default_rng(0)
+
+    def table(n, share):
+        label = rng.random(n) < share
+        x = rng.normal(size=(n, 2)) + 2.0 * label[:, None]
+        return pa.table({"x": x[:, 0], "z": x[:, 1], "y": np.where(label, "yes", "no")})
+
+    known, new = write(table(900, 0.15), tmp_path / "known.csv"), table(500, 0.6)
+    cli.ok(
+        "fit",
+        known,
+        "--target",
+        "y",
+        "-o",
+        tmp_path / "m",
+        "--method",
+        "evidence",
+        "--alert-rate",
+        "0.1",
+        "--test",
+        "0",
+    )
+    how = ("-o", tmp_path / "o.csv", "--prevalence", "estimate")
+    said = cli.ok("score", tmp_path / "m", write(new, tmp_path / "new.csv"), *how).err
+    assert "Records are unlike those the model was fitted on" in said
+    assert ", as expected (" in said
+    assert "which these are not" not in said
+    odd = write(replaced(new, "x", pa.array(100.0 * new["x"].to_numpy())), tmp_path / "odd.csv")
+    said = cli.ok("score", tmp_path / "m", odd, *how).err
+    assert "both hold of records like the training rows, which these are not." in said

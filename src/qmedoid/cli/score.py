@@ -278,7 +278,10 @@ def _say_scored(
     if options.output == "-" and not sys.stderr.isatty():
         return
     if files is None or files["scored"]:
-        _tell_scored(model, scored, drift, estimate, "unlike" if _differs(scored) else novelty.found["status"])
+        # Where a class is more frequent the values of all rows are others, and those of each class are not.
+        is_shifted = decision.shift is not None and not novelty.found["outside"]
+        status = "none" if is_shifted else novelty.found["status"]
+        _tell_scored(model, scored, drift, estimate, "unlike" if _differs(scored) else status)
         if novelty.found["status"] == "too few" and scored.rows:
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
@@ -395,10 +398,11 @@ def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePre
 
 
 def _differs(scored: ScoredFile) -> bool:
-    """Whether a table breaks the contract, or many cells of a column are such as the training rows did not have."""
-    found = scored.difference.as_dict()
-    odd = [max(one["missing"], one["unseen"], one["wrong"], one["huge"]) for one in found["cells"].values()]
-    return found["breaks"] or max(odd, default=0) >= max(LEAST_SHIFT * scored.rows, 1)
+    """Whether a table lacks columns of the contract, or many cells of a column are such as the training rows did not have."""
+    found = scored.difference
+    cells = [] if found.issues is None else found.issues.columns.values()
+    odd = [max(one["missing"], one["unseen"], one["wrong"], one["huge"], one["respelt"]) for one in cells]
+    return bool(found.missing or found.kinds) or max(odd, default=0) >= max(LEAST_SHIFT * scored.rows, 1)
 
 
 def _tell_scored(
