@@ -131,7 +131,7 @@ def _neighbor_term(graph: Graph, cells: CellNodes, model: EvidencePart) -> str:
     if neighbors.by_rank:
         place, rows = by_rank(graph, x, model.rank_scaling, compared), ranked[:, compared]
     else:
-        scaling = model.linear_scaling.take(compared)
+        scaling = Scaling(model.linear_scaling.center[compared], model.linear_scaling.scale[compared])
         place, rows = graph.clipped(scaled(graph, x, scaling), -CLIP, CLIP), linear[:, compared]
     squared, found = k_nearest(graph, squared_distances(graph, place, rows), neighbors.n_nearest)
     share = graph.add("Div", graph.add("Sqrt", squared), graph.constant(neighbors.length))

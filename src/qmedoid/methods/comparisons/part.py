@@ -216,7 +216,8 @@ class ComparisonsPart(Part):
 
     def with_columns(self, columns: Codes) -> Self:
         """A copy where column i is column ``columns[i]`` of the table."""
-        return self.of_some_columns(columns, self.scaling.take(np.argsort(columns)))
+        place = np.argsort(columns)
+        return self.of_some_columns(columns, Scaling(self.scaling.center[place], self.scaling.scale[place]))
 
     def of_some_columns(self, columns: Codes, scaling: Scaling) -> Self:
         """A copy for a wider table with this scaling, where column i is column ``columns[i]``."""
