@@ -35,11 +35,6 @@ def row_slices(rows: Table | int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n)) for start in range(0, max(n, 1), step))
 
 
-def starts_of(lengths: Sequence[int] | npt.NDArray[Any]) -> Codes:
-    """Where each of several parts of these lengths starts, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-
-
 def is_collection(data: Any) -> bool:
     """Whether the data are a data frame, a series or an array of Dask, which is not imported."""
     return type(data).__module__.partition(".")[0] == "dask" and hasattr(data, "__dask_graph__")

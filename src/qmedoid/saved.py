@@ -243,9 +243,8 @@ class SavedModel:
 
         Notes
         -----
-        `expected_` of the copy has precision, recall and alert rate on the held-out rows with 95 % intervals of the
-        model's rate, and `expected_.forecast(rows)` what the next table of so many rows will show. Without a
-        curve only a probability can be cut at.
+        `expected_` of the copy has precision, recall and alert rate on the held-out rows, with intervals of the model's
+        rate and, from `expected_.forecast(rows)`, of the next table. Without a curve only a probability can be cut at.
         """
         return self._derived(self.model.at_operating_point(operating_point))
 

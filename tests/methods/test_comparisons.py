@@ -15,7 +15,6 @@ from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.comparisons.fit import fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings
 from qmedoid.methods.comparisons.part import midpoints
-from qmedoid.methods.contributions import class_scores
 
 SETTINGS = BoostingSettings(n_iterations=12, n_folds=3, n_deals=2)
 
@@ -53,7 +52,7 @@ def test_scores_are_those_of_the_boosted_trees(fitted):
         for seed in range(2)
     ]  # fmt: skip
     wanted = np.mean(grown, axis=0).reshape(len(X), -1)
-    np.testing.assert_allclose(found.model.score(X).scores, class_scores(wanted, found.model.n_classes), atol=1e-12)
+    np.testing.assert_allclose(found.model.score(X).scores, found.model.class_scores(wanted), atol=1e-12)
 
 
 def test_thresholds_lie_between_the_values_of_two_training_rows(fitted):
@@ -189,7 +188,7 @@ def test_out_of_fold_rows_have_the_mean_of_two_deals_after_the_mean_of_the_best_
         losses = [log_loss(codes[held], p) for p in grown.staged_predict_proba(X[held])]
         best.append(np.argmin(losses) + 1)
         for number, outputs in enumerate(grown.staged_decision_function(X[held])):
-            scores[number, held] += class_scores(outputs.reshape(held.sum(), -1), found.model.n_classes) / 2
+            scores[number, held] += found.model.class_scores(outputs.reshape(held.sum(), -1)) / 2
     assert found.n_iterations == round(np.mean(best))
     np.testing.assert_allclose(found.out_of_fold, scores[found.n_iterations - 1], atol=1e-12)
 

@@ -113,3 +113,11 @@ def test_the_logistic_minimum_is_the_one_that_others_find(C):
     other = LogisticRegression(C=C, tol=1e-10, max_iter=5000).fit(Z, target)
     np.testing.assert_allclose(weights, other.coef_[0], atol=1e-4)
     assert intercept == pytest.approx(other.intercept_[0], abs=1e-4)
+
+
+def test_no_strength_is_no_weight():
+    Z, target = problem()
+    _, found = fit_logistic(Z, target, np.array([1.0, 0.0, 1.0, 1.0, 0.0, 1.0]))
+    _, without = fit_logistic(Z[:, [0, 2, 3, 5]], target, np.ones(4))
+    assert found[1] == found[4] == 0.0
+    np.testing.assert_allclose(found[[0, 2, 3, 5]], without, atol=1e-12)

@@ -11,7 +11,6 @@ from qmedoid.methods.calibration import fit_sum
 from qmedoid.methods.comparisons import fit, growing
 from qmedoid.methods.comparisons.fit import comparisons_of, fit_comparisons
 from qmedoid.methods.comparisons.growing import BoostingSettings, by_histograms, symmetric
-from qmedoid.methods.contributions import class_scores
 
 SETTINGS = BoostingSettings(n_iterations=60, n_folds=3, n_seeds=2, symmetric=True)
 
@@ -48,9 +47,7 @@ def test_comparisons_of_symmetric_trees_say_the_same(n_classes):
     found = symmetric((places, codes, None), SETTINGS, 0, 12)
     trees = found.full_trees(known)
     model = comparisons_of(trees, found.start, X, codes, n_classes)
-    np.testing.assert_allclose(
-        model.score(X).scores, class_scores(found.outputs(places, None), model.n_classes), atol=1e-12
-    )
+    np.testing.assert_allclose(model.score(X).scores, model.class_scores(found.outputs(places, None)), atol=1e-12)
     np.testing.assert_allclose(
         model.score_measured(X[:30], compact_swap_test).scores, model.score(X[:30]).scores, atol=1e-12
     )

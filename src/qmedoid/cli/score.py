@@ -398,7 +398,7 @@ def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePre
 
 
 def _differs(scored: ScoredFile) -> bool:
-    """Whether a table lacks columns of the contract, or many cells of a column are such as the training rows did not have."""
+    """Whether a table lacks columns of the contract, or many cells of a column are unlike those of training rows."""
     found = scored.difference
     cells = [] if found.issues is None else found.issues.columns.values()
     odd = [max(one["missing"], one["unseen"], one["wrong"], one["huge"], one["respelt"]) for one in cells]

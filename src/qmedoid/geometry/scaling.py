@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags, column_slices, starts_of
+from qmedoid.arrays import Array, Codes, Flags, column_slices
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.evidence import knot_places
 from qmedoid.schema import MODERATE, Values, part_bounds
@@ -29,10 +29,6 @@ class Scaling:
     center: Annotated[Array, Values("M", largest=1e150)]
     scale: Annotated[Array, Values("M", zero=False)]
 
-    def take(self, columns: Codes) -> "Scaling":
-        """The scaling of some columns, in their order."""
-        return Scaling(self.center[columns], self.scale[columns])
-
     def apply(self, X: Array) -> Array:
         """Scaled copy of X, shape (n, M)."""
         scaled = X - self.center
@@ -40,11 +36,11 @@ class Scaling:
         return scaled
 
 
-def fit_scaling(X: Array, kind: ScalingKind) -> Scaling:
+def fit_scaling(X: Array, kind: ScalingKind, *, weights: Array | None = None) -> Scaling:
     """Scaling to mean 0 and deviation 1, to [0, 1], or none at all, from the rows of X."""
     match kind:
         case "standard":
-            return fit_standard(X)
+            return fit_standard(X, weights=weights)
         case "minmax":
             low, high = X.min(axis=0), X.max(axis=0)
             span = high - low
@@ -97,7 +93,7 @@ class RankScaling:
     def take(self, columns: Codes) -> "RankScaling":
         """The scaling of some columns, in their order."""
         sizes = np.diff(self.offsets)[columns]
-        offsets = starts_of(sizes)
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
         every = np.repeat(self.offsets[columns] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return RankScaling(offsets, self.values[every], self.scores[every])
 

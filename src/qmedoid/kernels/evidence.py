@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qmedoid.arrays import Array, Codes, Flags, Table, column_slices, starts_of
+from qmedoid.arrays import Array, Codes, Flags, Table, column_slices
 from qmedoid.kernels.backend import Measured, in_chunks
 from qmedoid.schema import MODERATE, Values
 
@@ -155,7 +155,7 @@ def make_plan(
     line_by_rank, line_root = _codes([by_rank for _, by_rank, _ in keys]), _numbers([root for _, _, root in keys])
     used, of_used = np.unique(of_line, return_inverse=True)
     is_kept = np.isin(np.repeat(np.arange(len(rank_offsets) - 1), np.diff(rank_offsets)), used)
-    knots, marks, knot_offsets = rank_values[is_kept], rank_scores[is_kept], starts_of(np.diff(rank_offsets)[used])
+    knots, marks, knot_offsets = rank_values[is_kept], rank_scores[is_kept], _offsets(np.diff(rank_offsets)[used])
     # Slopes from each knot to the next of its column; 0 from the last, and where no number lies between two.
     rises = np.zeros(len(knots))
     with np.errstate(all="ignore"):
@@ -179,18 +179,18 @@ def make_plan(
         n_columns=medoids.shape[1],
         largest=float(largest),
         columns=columns,
-        line_offsets=starts_of(np.bincount(of_used, minlength=len(used))),
+        line_offsets=_offsets(np.bincount(of_used, minlength=len(used))),
         line_by_rank=line_by_rank,
         line_root=line_root,
         intercepts=_numbers(constant + (intercepts - term_center @ weights)),
         quadratic=_numbers(quadratic),
         linear=_numbers(linear),
-        fold_offsets=starts_of([len(values) for values, _ in filled]),
+        fold_offsets=_offsets([len(values) for values, _ in filled]),
         folds=_end_to_end([values for values, _ in filled], np.float64),
         fold_weights=_numbers(np.concatenate([of_line for _, of_line in filled])),
         **_pair_arrays(pairs, lines[0], on_lines, by_class, weights.shape[1]),
         medoid_indices=_codes(by_class),
-        class_offsets=starts_of(np.bincount(medoid_classes, minlength=n_classes)),
+        class_offsets=_offsets(np.bincount(medoid_classes, minlength=n_classes)),
     )
 
 
@@ -267,14 +267,14 @@ def _pair_arrays(pairs: Pairs, nearest: tuple[int, ...], own: Array, by_class: C
     near = [[(rate, weight) for rate, weight in pair.items() if rate] for pair in every]
     near_weights = [weight for of_pair in near for _, weight in of_pair]
     return {
-        "member_offsets": starts_of([len(part) for part in members]),
+        "member_offsets": _offsets([len(part) for part in members]),
         "members": _end_to_end(members, np.intp),
-        "pair_offsets": starts_of([len(of_medoid) for _, of_medoid in groups]),
-        "value_offsets": starts_of([len(part) for part in values]),
+        "pair_offsets": _offsets([len(of_medoid) for _, of_medoid in groups]),
+        "value_offsets": _offsets([len(part) for part in values]),
         "values": _end_to_end(values, np.float64),
         "has_distance": _codes([0.0 in pair for pair in every]),
         "distance_weights": _numbers([pair.get(0.0, np.zeros(n_outputs)) for pair in every]),
-        "near_offsets": starts_of([len(of_pair) for of_pair in near]),
+        "near_offsets": _offsets([len(of_pair) for of_pair in near]),
         "near_rates": _numbers([rate for of_pair in near for rate, _ in of_pair]),
         "near_weights": _numbers(near_weights).reshape(len(near_weights), n_outputs),
     }
@@ -282,6 +282,11 @@ def _pair_arrays(pairs: Pairs, nearest: tuple[int, ...], own: Array, by_class: C
 
 def _end_to_end(parts: Sequence[NDArray[Any]], kind: type) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype=kind), *parts]).astype(kind)
+
+
+def _offsets(lengths: Sequence[int] | NDArray[Any]) -> Codes:
+    """Where each of several parts of these lengths starts, and where the last one ends."""
+    return _codes(np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def _numbers(values: Sequence[Any] | Array) -> Array:

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from qmedoid.arrays import Array, Codes, Flags, Table, starts_of
+from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.kernels.backend import Measured, compiled, in_chunks, row_count
 
 _CHUNK_ROWS = 16384
@@ -135,14 +135,14 @@ class FoldSearch:
         by_class = np.argsort(codes_val, kind="stable")
         # Columns of the rows among which medoids are sought, class by class, then of all others; `bounds` of classes.
         self.train = np.ascontiguousarray(train[np.concatenate((sampled, others))].T)
-        self.bounds = starts_of([len(rows) for rows in samples])
+        self.bounds = _starts([len(rows) for rows in samples])
         # Rows that are equal to an earlier one of their class have equal totals, and are never the medoid.
         self.repeated = np.ones(len(sampled), dtype=np.uint8)
         for start, rows in zip(self.bounds, samples, strict=False):
             keys = np.ascontiguousarray(train[rows]).view(f"V{train.itemsize * train.shape[1]}")
             self.repeated[start + np.unique(keys, return_index=True)[1]] = 0
         self.val = np.ascontiguousarray(val[by_class].T)
-        self.val_bounds = starts_of(np.bincount(codes_val, minlength=len(multipliers)))
+        self.val_bounds = _starts(np.bincount(codes_val, minlength=len(multipliers)))
         self.multipliers = np.ascontiguousarray(multipliers, dtype=np.float64)
         self.alpha, self.angle, self.signed = float(alpha), ANGLES[angle], signed
         # Standardized features of the rows among which medoids are sought, and of the validation rows.
@@ -178,3 +178,8 @@ class FoldSearch:
         unsure = np.zeros(count, dtype=np.bool_)
         self.kernel.evaluate(self, anchor, candidates, confusion, unsure.view(np.uint8))
         return confusion, unsure
+
+
+def _starts(sizes: Sequence[int] | Codes) -> Codes:
+    starts: Codes = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+    return starts

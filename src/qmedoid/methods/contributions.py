@@ -73,19 +73,6 @@ def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowCont
     return tuple([RowContribution(row, code, far, factor * amount) for row, code, far, amount in records])
 
 
-def class_scores(outputs: Array, n_classes: int) -> Array:
-    """Dissimilarities (n, C) from outputs: of two classes (n, 1), the log-odds of the second, and of more (n, C)."""
-    return np.hstack([outputs / 2.0, outputs / -2.0]) if n_classes == 2 else -outputs
-
-
-def between(outputs: Array, winner: int, other: int) -> Array:
-    """What outputs, or parts of them, of shape (…, K) say for the winner against the other class."""
-    if outputs.shape[-1] == 1:
-        return outputs[..., 0] if winner == 1 else -outputs[..., 0]
-    difference: Array = outputs[..., winner] - outputs[..., other]
-    return difference
-
-
 def largest_first(
     rows: Iterable[int], codes: Iterable[int], distances: Iterable[float], contributions: Iterable[float]
 ) -> tuple[RowContribution, ...]:

@@ -123,7 +123,7 @@ def _neighbor_term(cells: CellNodes, model: EvidencePart) -> Node:
     if neighbors.by_rank:
         place, rows = by_rank(x, model.rank_scaling, compared), ranked[:, compared]
     else:
-        scaling = model.linear_scaling.take(compared)
+        scaling = Scaling(model.linear_scaling.center[compared], model.linear_scaling.scale[compared])
         place, rows = scaled(x, scaling).clipped(-CLIP, CLIP), linear[:, compared]
     squared, found = k_nearest(squared_distances(place, rows), neighbors.n_nearest)
     weights = (squared.apply("Sqrt") / neighbors.length + _NEAREST).apply("Pow", _POWER)

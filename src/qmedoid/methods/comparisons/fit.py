@@ -15,8 +15,7 @@ from qmedoid.kernels.ties import order_by_content, stable_order, with_equal_cell
 from qmedoid.methods.calibration import fit_sum
 from qmedoid.methods.comparisons import growing
 from qmedoid.methods.comparisons.growing import BoostingSettings, FullTrees, Grown
-from qmedoid.methods.comparisons.part import ComparisonsPart
-from qmedoid.methods.contributions import class_scores
+from qmedoid.methods.comparisons.part import ComparisonsPart, class_scores
 from qmedoid.methods.evidence.ridge import RowGroups
 
 # Gain in log-likelihood out of fold, in standard errors, from which on symmetric trees are added.
@@ -186,8 +185,8 @@ def _model_of(
     trees = columns, thresholds, values, outputs
     model = comparisons_of(trees, bias + sum(weight * fit.start for fit, weight in fits), X, codes, n_classes)
     some = slice(None, None, max(1, len(X) // 1000))
-    outputs = bias + sum(weight * fit.outputs(ranks[some], None) for fit, weight in fits)
-    if not np.allclose(model.score(X[some]).scores, class_scores(outputs, n_classes), rtol=_SAME, atol=_SAME):
+    wanted = model.class_scores(bias + sum(weight * fit.outputs(ranks[some], None) for fit, weight in fits))
+    if not np.allclose(model.score(X[some]).scores, wanted, rtol=_SAME, atol=_SAME):
         raise ModelError(
             "The trees of scikit-learn's histogram boosting could not be read: this version of scikit-learn keeps them "
             "in another form. Pass comparisons=False, or install the version that qmedoid was tested with."

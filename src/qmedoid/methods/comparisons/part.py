@@ -19,7 +19,7 @@ from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, tree_outputs
-from qmedoid.methods.contributions import Contributions, GroupContribution, between, class_scores, largest_first
+from qmedoid.methods.contributions import Contributions, GroupContribution, largest_first
 from qmedoid.methods.part import LARGEST, KeptRows, Part, PartFacts, Scored, measured_distances, refuse_bad_values
 from qmedoid.schema import MODERATE, RefusedError, RowNumbers, Values
 
@@ -119,7 +119,7 @@ class ComparisonsPart(Part):
         """Score records by the leaves that they reach."""
         del channels  # none without medoids
         added = tree_outputs(X, self.trees, len(self.scaling.center), len(self.intercepts), threads=threads)
-        return Scored(class_scores(self.intercepts + added, self.n_classes))
+        return Scored(self.class_scores(self.intercepts + added))
 
     def score_measured(self, X: Table, backend: SwapTestFunction) -> Scored:
         """Score records by comparing measured distances, where a record lies between the two rows."""
@@ -136,7 +136,7 @@ class ComparisonsPart(Part):
             added = np.tile(self.intercepts, (len(node), 1))
             for tree, output in enumerate(self.outputs):
                 added[:, output] += self.values[tree, node[:, tree]]
-            parts.append(class_scores(added, self.n_classes))
+            parts.append(self.class_scores(added))
         return Scored(np.concatenate(parts))
 
     def _measured_nodes(self, rows: Array, swap_test: SwapTestFunction) -> Flags:
@@ -170,8 +170,7 @@ class ComparisonsPart(Part):
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:
         """What each comparison changes along the paths of one row, shape (1, M): from a node's mean to its child's."""
         number, node = np.arange(len(self.node_columns)), np.zeros(len(self.node_columns), dtype=np.intp)
-        # What every tree counts for the winner against the other class.
-        signs = between(np.eye(len(self.intercepts))[self.outputs], winner, other)
+        signs = self._signs(winner, other)
         by_column: dict[int, dict[int, float]] = {}
         columns = np.zeros(row.shape[1])
         for _ in range(LEVELS):
@@ -186,7 +185,7 @@ class ComparisonsPart(Part):
                 of_rows[int(nearer[place])] = of_rows.get(int(nearer[place]), 0.0) + float(changes[place])
             node = child
         groups = tuple(self._group(row, column, shares) for column, shares in sorted(by_column.items()))
-        start = float(signs @ self.values[:, 0]) + float(between(self.intercepts, winner, other))
+        start = float(signs @ self.values[:, 0]) + self._between(winner, other)
         return Contributions(columns, groups, {"intercept": start})
 
     def column_contributions(self, X: Array, winners: Codes, others: Codes) -> Array:
@@ -216,13 +215,30 @@ class ComparisonsPart(Part):
 
     def with_columns(self, columns: Codes) -> Self:
         """A copy where column i is column ``columns[i]`` of the table."""
-        return self.of_some_columns(columns, self.scaling.take(np.argsort(columns)))
+        place = np.argsort(columns)
+        return self.of_some_columns(columns, Scaling(self.scaling.center[place], self.scaling.scale[place]))
 
     def of_some_columns(self, columns: Codes, scaling: Scaling) -> Self:
         """A copy for a wider table with this scaling, where column i is column ``columns[i]``."""
         return replace(
             self, node_columns=np.where(self.node_columns < 0, -1, columns[self.node_columns]), scaling=scaling
         )
+
+    def class_scores(self, outputs: Array) -> Array:
+        """Dissimilarities from outputs, shape (n, C)."""
+        return class_scores(outputs, self.n_classes)
+
+    def _signs(self, winner: int, other: int) -> Array:
+        """What every tree counts for the winner against the other class."""
+        if self.n_classes == 2:
+            return np.full(len(self.outputs), 1.0 if winner == 1 else -1.0)
+        signs: Array = (self.outputs == winner).astype(np.float64) - (self.outputs == other)
+        return signs
+
+    def _between(self, winner: int, other: int) -> float:
+        if self.n_classes == 2:
+            return float(self.intercepts[0]) * (1.0 if winner == 1 else -1.0)
+        return float(self.intercepts[winner] - self.intercepts[other])
 
     def _group(self, row: Array, column: int, shares: dict[int, float]) -> GroupContribution:
         """What the comparisons in one column change, by the real row that is nearer."""
@@ -239,6 +255,11 @@ class ComparisonsPart(Part):
             shares.values(),
         )
         return GroupContribution((column,), float(sum(shares.values())), name=self.name, records=records)
+
+
+def class_scores(outputs: Array, n_classes: int) -> Array:
+    """Dissimilarities (n, C) from outputs: of two classes (n, 1), of more (n, C)."""
+    return np.hstack([outputs / 2.0, outputs / -2.0]) if n_classes == 2 else -outputs
 
 
 def midpoints(near: Array, far: Array) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
-from qmedoid.arrays import Array, Codes, Flags, column_slices, starts_of
+from qmedoid.arrays import Array, Codes, Flags, column_slices
 from qmedoid.geometry.scaling import RankScaling
 from qmedoid.methods.evidence.part import DISTANCE, NEAR, SQUARE, Group
 
@@ -212,7 +212,7 @@ def fit_rank_scaling(X: Array) -> RankScaling:
     """
     parts = [_block_knots(X[:, block]) for block in column_slices(*X.shape)]
     sizes, values, scores = (np.concatenate(own) for own in zip(*parts, strict=True))
-    return RankScaling(starts_of(sizes), values, scores)
+    return RankScaling(np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp), values, scores)
 
 
 def _block_knots(X: Array) -> tuple[Codes, Array, Array]:

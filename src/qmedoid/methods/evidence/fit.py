@@ -319,7 +319,8 @@ def _joined(
 
 def _in_order(model: EvidencePart, order: Codes) -> EvidencePart:
     """The model for X, from one that was fitted to ``X[:, order]``."""
-    back, groups = np.argsort(order), []
+    back, linear = np.argsort(order), model.linear_scaling
+    groups = []
     for group in model.groups:
         columns = order[list(group.columns)]
         ascending = np.argsort(columns)
@@ -328,7 +329,7 @@ def _in_order(model: EvidencePart, order: Codes) -> EvidencePart:
     return replace(
         model,
         rank_scaling=model.rank_scaling.take(back),
-        linear_scaling=model.linear_scaling.take(back),
+        linear_scaling=Scaling(linear.center[back], linear.scale[back]),
         medoids=np.ascontiguousarray(model.medoids[:, back]),
         column_weights=model.column_weights[back],
         groups=tuple(groups),

@@ -51,14 +51,7 @@ from qmedoid.kernels import evidence
 from qmedoid.kernels.backend import row_block
 from qmedoid.kernels.evidence import Group as Group
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
-from qmedoid.methods.contributions import (
-    Contributions,
-    GroupContribution,
-    RowContribution,
-    between,
-    class_scores,
-    largest_first,
-)
+from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution, largest_first
 from qmedoid.methods.part import (
     LARGEST,
     KeptRows,
@@ -271,7 +264,7 @@ class EvidencePart(Part):
 
     def class_scores(self, outputs: Array) -> Array:
         """Dissimilarities from t, shape (n, C)."""
-        return class_scores(outputs, self.n_classes)
+        return np.hstack([outputs / 2.0, outputs / -2.0]) if self.n_classes == 2 else -outputs
 
     def nearest_neighbors(self, rows: Array, threads: int | None = None) -> tuple[Array, Codes]:
         """Distances and places of the neighbors nearest to raw rows, each of shape (n, k)."""
@@ -328,7 +321,7 @@ class EvidencePart(Part):
             each, distance, far = terms_of
             by_term = sign * each * (distance - far) * (distance + far)
             columns[list(of)] += by_column[0]
-            beyond += float(between(terms.weights[places], winner, other) @ reference)
+            beyond += float(self._between(terms.weights[places], winner, other) @ reference)
             of_medoids = by_columns.setdefault(of, {})
             for medoid, amount in zip(terms.medoid[places].tolist(), by_term[0].tolist(), strict=True):
                 of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
@@ -340,13 +333,13 @@ class EvidencePart(Part):
             rows, codes = self.medoid_rows[places].tolist(), self.medoid_classes[places].tolist()
             records = largest_first(rows, codes, distances, shares.values())
             groups.append(GroupContribution(of, float(sum(shares.values())), records=records))
-        intercept = between(self.intercepts[None], winner, other)
+        intercept = self._between(self.intercepts[None], winner, other)
         all_terms, neighbors = {"intercept": float(intercept[0]) + beyond}, tuple[RowContribution, ...]()
         if (known := self.neighbors) is not None:
             found, (nearest,) = self.nearest_neighbors(row)
             votes = weights(found, known.length)[0][:, None] * known.amounts[nearest]
             rows, codes = known.rows[nearest].tolist(), known.classes[nearest].tolist()
-            neighbors = largest_first(rows, codes, found[0].tolist(), between(votes, winner, other).tolist())
+            neighbors = largest_first(rows, codes, found[0].tolist(), self._between(votes, winner, other).tolist())
             all_terms["neighbors"] = float(sum(one.contribution for one in neighbors))
         return Contributions(columns, tuple(groups), all_terms, neighbors)
 
@@ -385,6 +378,13 @@ class EvidencePart(Part):
             usual = group.weights * (1.0 + v**2)
             by_column = squares - each @ ((far * far)[:, None] * usual / usual.sum(axis=1, keepdims=True))
             yield places, group.columns, np.asarray(signs * by_column), (each, distance, far), reference - center
+
+    def _between(self, outputs: Array, winner: int, other: int) -> Array:
+        """What outputs, or parts of them, of shape (…, K) say for the winner against the other class."""
+        if self.n_classes == 2:
+            return outputs[..., 0] if winner == 1 else -outputs[..., 0]
+        difference: Array = outputs[..., winner] - outputs[..., other]
+        return difference
 
 
 def root_distances(rows: Array, medoids: Array) -> Array:

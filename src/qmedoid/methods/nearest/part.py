@@ -24,7 +24,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags, Table, row_slices, starts_of
+from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.geometry.channels import EPSILON, Channels, class_channels, fusion_scores
 from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import (
@@ -168,7 +168,7 @@ class NearestPart(Part):
         in_range = (norms >= 2.0**-480) & (norms <= 2.0**480)
         return scoring.ScoringPlan(
             n_columns=len(self.input_scaling.center), used=used, center=self.input_scaling.center[used],
-            offsets=starts_of(lengths), members=members.astype(np.intp),
+            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp), members=members.astype(np.intp),
             weights=weights, signed=bool(self.signed), feature_center=np.ascontiguousarray(self.feature_scaling.center),
             feature_inverse_scale=inverse_scale, medoids=medoids, medoid_norms=norms,
             medoid_indices=by_class.astype(np.intp), multipliers=np.ascontiguousarray(self.multipliers),

@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
-from qmedoid.geometry.scaling import SignedLog, fit_standard, signed_log
+from qmedoid.geometry.scaling import Scaling, SignedLog, fit_standard, signed_log
 from qmedoid.kernels.backend import thread_count
 from qmedoid.kernels.ties import order_by_content, stable_order
 from qmedoid.methods.rare.geometry import RareGeometry
@@ -302,13 +302,17 @@ def _coarse_logits(
 def fit_logistic(Z: Array, target: Flags, strengths: Array, *, row_weights: Array | None = None) -> tuple[float, Array]:
     """Intercept and weights (F,) of standardized features (n, F); both values of the target must occur.
 
-    `strengths` (F,) are C, the inverse of the ridge penalty of every weight, above 0. The intercept has none.
+    `strengths` (F,) are C, the inverse of the ridge penalty of every weight; where it is 0, the weight is. The
+    intercept has none.
     """
-    y = target.astype(np.float64)
+    y, kept = target.astype(np.float64), strengths > 0
+    penalties = np.concatenate([[0.0], 1.0 / strengths[kept]])
     share = float(np.average(y, weights=row_weights))
-    start = np.append(np.log(share / (1.0 - share)), np.zeros(len(strengths)))
-    found = logistic_weights(Z, y, np.append(0.0, 1.0 / strengths), start, row_weights)
-    return float(found[0]), found[1:]
+    start = np.append(np.log(share / (1.0 - share)), np.zeros(len(penalties) - 1))
+    found = logistic_weights(Z if kept.all() else Z[:, kept], y, penalties, start, row_weights)
+    weights = np.zeros(len(strengths))
+    weights[kept] = found[1:]
+    return float(found[0]), weights
 
 
 def _folds(is_rare: Flags, n_folds: int, rng: np.random.Generator, groups: Codes | None) -> Codes | None:
@@ -343,13 +347,15 @@ def _in_order(model: RarePart, order: Codes) -> RarePart:
     # Deltas come first, then the features of single columns, kind by kind.
     starts = n_deltas + len(order) * np.arange(4)[:, None]
     features, to = (np.append(np.arange(n_deltas), (starts + places).ravel()) for places in (back, order))
-    scaling = SignedLog(geometry.scaling.outer.take(back), geometry.scaling.inner.take(back))
+    outer, inner = (
+        Scaling(one.center[back], one.scale[back]) for one in (geometry.scaling.outer, geometry.scaling.inner)
+    )
     rare, common, metrics = (
         np.ascontiguousarray(rows[:, back]) for rows in (geometry.rare, geometry.common, geometry.metrics)
     )
     return replace(
         model,
-        geometry=replace(geometry, scaling=scaling, rare=rare, common=common, metrics=metrics),
+        geometry=replace(geometry, scaling=SignedLog(outer, inner), rare=rare, common=common, metrics=metrics),
         center=model.center[features],
         scale=model.scale[features],
         weights=model.weights[features],
