@@ -161,7 +161,10 @@ def no_record(line: str, delimiter: str, width: int, *, is_last: bool = False) -
 
     Of lines with a cell for each column only the last ones of a text may be the foot of a report, a sum or empty.
     """
-    cells = [cell.strip() for record in _records(line, delimiter, 1) for cell in record]
+    records = [*_records(line, delimiter, 1)]
+    if not records and line.strip():  # a cell longer than the reader of a line takes
+        return None
+    cells = [cell.strip() for record in records for cell in record]
     given, is_full = [cell for cell in cells if cell], len(cells) == width
     if given and all(_RULE.fullmatch(cell) for cell in given):
         return "a rule"
