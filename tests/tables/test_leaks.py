@@ -254,7 +254,7 @@ def test_fit_warns_of_what_says_the_class_and_keeps_quiet_of_what_is_kept():
     columns |= {"copy": (y ^ (rng.random(N) < 0.03)).astype(int), "amount": amount}
     columns["refund"] = np.where(y, amount, np.round(amount * rng.uniform(0.1, 1.9, N), 2))
     quick = {"method": EvidenceClassifier(n_medoids=4, n_neighbors=0), "refine": "never", "random_state": 0}
-    with pytest.warns(QMedoidWarning, match=r"^Column 'copy' is nearly the target .*; and 1 more: see notes_"):
+    with pytest.warns(QMedoidWarning, match=r"^Column 'copy' is nearly the target .*; whether 'amount' equals"):
         fitted = MedoidClassifier(**quick).fit(columns, labels(y))
     assert [note for note in fitted.notes_ if "'amount' equals 'refund'" in note]
     roles = {"copy": "keep", "amount": "keep"}
