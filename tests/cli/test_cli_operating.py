@@ -53,14 +53,14 @@ def test_text_says_what_to_expect(cli, case, tmp_path):
         assert "a recall of at least 0.9" in " ".join(text.split())
     for name in ("precision", "recall", "alert_rate"):
         assert all(f"{printed['operating']['forecast'][name][end]:.4f}" in out for end in ("low", "high"))
-    assert "what as many next rows will show 19 times in 20" in " ".join(out.split())
+    assert "19 of 20 new tables with as many rows will show" in " ".join(out.split())
     assert "calibration error" in out
 
 
 def test_rows_of_the_next_table_are_those_that_were_asked_for(cli, case, tmp_path):
     model, file, *_ = case
     many = cli.ok("inspect", model, "--rows", 100_000)
-    assert "100,000 next rows will show" in " ".join(many.out.split())
+    assert "19 of 20 new tables with 100,000 rows will show" in " ".join(many.out.split())
     few, lots = (
         json.loads(cli.ok("inspect", model, "--rows", rows, "--json").out)["operating"] for rows in (20, 100_000)
     )
@@ -68,7 +68,7 @@ def test_rows_of_the_next_table_are_those_that_were_asked_for(cli, case, tmp_pat
     widths = [one["forecast"]["recall"]["high"] - one["forecast"]["recall"]["low"] for one in (few, lots)]
     assert widths[0] > widths[1]
     out = cli.ok("fit", file, "--target", "y", "--refine", "never", "--rows", 77, "-o", tmp_path / "m").out
-    assert "what 77 next rows will show" in " ".join(out.split())
+    assert "19 of 20 new tables with 77 rows will show" in " ".join(out.split())
 
 
 def test_only_one_rule(cli, two, tmp_path):

@@ -244,6 +244,10 @@ def test_alert_rate_is_not_as_expected_where_records_are_not(cli, tmp_path, fact
     cli.ok("fit", known, "--target", "y", "-o", tmp_path / "m", "--method", "evidence", "--test", "0")
     score = ("score", tmp_path / "m", write(new, tmp_path / "new.csv"), "-o", tmp_path / "o.csv")
     assert " are called yes, as expected (" in cli.ok(*score).err
+    once = write(replaced(new, "x", pa.array([1000.0, *x[501:, 0]])), tmp_path / "once.csv")
+    said = cli.ok("score", tmp_path / "m", once, "-o", tmp_path / "o.csv").err
+    assert "'x' is 1000 in row 0: the training rows had" in said
+    assert " are called yes, as expected (" in said  # one row moves no rate
     other = write(replaced(new, "x", pa.array(factor * x[500:, 0])), tmp_path / "other.csv")
     outcome = cli.ok("score", tmp_path / "m", other, "-o", tmp_path / "o.csv")
     assert ", as expected (" not in outcome.err

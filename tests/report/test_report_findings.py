@@ -140,6 +140,9 @@ def test_alert_rate_of_other_units_is_not_passed():
     table = clean()
     scaled = replaced(table, "x3", pa.array(100.0 * table.column("x3").to_numpy()))
     assert found(plain_model(), table)["QM404"]["status"] == "passed"
+    once = replaced(table, "x3", pa.array([1e6, *table.column("x3").to_pylist()[1:]]))
+    assert found(plain_model(), once)["QM402"]["status"] != "passed"
+    assert found(plain_model(), once)["QM404"]["status"] == "passed"  # one row moves no rate
     finding = found(plain_model(), scaled)["QM404"]
     assert finding["status"] == "tip"
     assert finding["why"].endswith("of records like the training rows, which these are not.")

@@ -146,8 +146,9 @@ def tell_expected(summary: "OperatingSummary", rows: int | None = None) -> None:
     names = {"precision": "precision", "recall": "recall", "alert_rate": "alert rate"}
     at = "" if summary.prevalence is None else f", at a prevalence of {summary.prevalence:.4g}"
     parts = ", ".join(f"{name} {interval_text(forecast.get(key))}" for key, name in names.items())
+    tell(f"Expected of the next {rows or summary.n_rows:,} rows: {parts}.")
     seen = f"{summary.n_rows:,} rows, each scored by a model that had not seen it"
-    tell(f"The next {rows or summary.n_rows:,} rows will show (19 times in 20, from {seen}{at}): {parts}.")
+    tell(f"In 19 of 20 tables of this size figures will lie between the bounds; they come from {seen}{at}.")
 
 
 def print_budgets(spent: "Sequence[tuple[str, OperatingSummary]]", about: str) -> None:

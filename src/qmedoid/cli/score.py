@@ -35,7 +35,7 @@ from qmedoid.model.storage.model_file import ModelFile, load_file
 from qmedoid.spelling import number_of, printable
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import estimate_in_file, top_in_file
-from qmedoid.tables.novelty import ENOUGH_ROWS, LEAST_SHIFT
+from qmedoid.tables.novelty import ENOUGH_ROWS, LEAST_SHIFT, are_single
 from qmedoid.tables.results import Cut, ScoreSettings, at
 from qmedoid.tables.scoring import ScoredFile, score_file, shows_prevalence
 from qmedoid.tables.writing import NAMES, SUFFIXES, check_output
@@ -280,7 +280,8 @@ def _say_scored(
     if files is None or files["scored"]:
         # Where a class is more frequent the values of all rows are others, and those of each class are not.
         is_shifted = decision.shift is not None and not novelty.found["outside"]
-        status = "none" if is_shifted else novelty.found["status"]
+        is_like = is_shifted or are_single(novelty.found, scored.rows)
+        status = "none" if is_like and novelty.found["status"] == "unlike" else novelty.found["status"]
         _tell_scored(model, scored, drift, estimate, "unlike" if _differs(scored) else status)
         if novelty.found["status"] == "too few" and scored.rows:
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")

@@ -102,13 +102,16 @@ def with_quick_fits(report: CheckedTableDict, table: pa.Table, settings: Dataset
         return report
     chance = 0.5 if found["figure"] == "ROC-AUC" else 1.0 / len(report["classes"])
     known, left = found["all_columns"] - chance, max((found["others"] or 0.0) - chance, 0.0)
-    said = f"a quick model of {found['rows']:,} rows has a {found['figure']} of {found['all_columns']:.4f} on others"
+    said = (
+        f"a quick model, fitted to {found['rows']:,} rows, has a {found['figure']} of {found['all_columns']:.4f} "
+        "on other rows"
+    )
     without = f"without {some_of([repr(name) for name in names], _NAMED)}"
     if found["others"] is None:
         said = f"{said}; {without} no column is left"
     else:
         words = ", hardly better than chance" if left < 0.05 else ", nearly the same" if known - left < 0.01 else ""
-        said = f"{said}, and {without} {found['others']:.4f}{words}"
+        said = f"{said}, and {found['others']:.4f} {without}{words}"
     findings.append({"code": "without", "severity": "note", "columns": names, "message": said})
     if left < _LOST * known and all(set(one["columns"]) == set(names) for one in strong):
         for one in strong:

@@ -252,7 +252,9 @@ def read_rows(
         splits = [(given.rows, np.sort(val_rows))]
     names = contract.encoded_names(encoded.encodings)
     same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
-    constant = [f"{names[column]!r} is the same in all rows once encoded" for column in same]
+    # How frequent levels are, and the like, is no column that a user knows.
+    known = [names[column] for column in same if names[column] in contract.names]
+    constant = [f"{name!r} is the same in all rows once encoded" for name in known]
     notes += constant
     _warn_of_columns(given, constant)
     check_finite(numbers, names, row_numbers=row_numbers)

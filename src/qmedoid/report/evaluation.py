@@ -95,8 +95,8 @@ def evaluated(model: Model, looked: Looked | None, *, cost: float | None) -> doc
         about += f" All {seen:,} rows of the table that have a class were seen in fitting, and show nothing new."
     if len(labels) == 2:
         about += (
-            " Bounds of accuracy, prevalence, alert rate, precision, recall and F1 hold what as many next rows will "
-            "show 19 times in 20; those of other figures are of the model."
+            " 19 of 20 new tables with as many rows will show accuracy, prevalence, alert rate, precision, recall and "
+            "F1 between their bounds; those of other figures are 95 % confidence intervals."
         )
     source: Literal["table", "held-out"] = "table" if known.any() else "held-out"
     point: documents.ReportOperatingDict | None = None

@@ -22,6 +22,7 @@ from qmedoid.report.documents import ReportFindingDict
 from qmedoid.report.reading import Sample
 from qmedoid.tables.kinds import IDENTIFIERS
 from qmedoid.tables.leaks import judged_alone
+from qmedoid.tables.novelty import are_single
 
 Status = Literal["problem", "tip", "passed", "not applicable", "ignored"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -252,7 +253,8 @@ def alert_rate(facts: Facts) -> Verdict:
         return "not applicable", "It compares the alerts in a table with those of held-out rows, of two classes."
     rate, expected, low, high = (100 * found[name] for name in ("alert_rate", "expected", "low", "high"))
     said = f"{rate:.3g} % of {found['rows']:,} rows are alerts, and {expected:.3g} % were expected"
-    if found["direction"] == "none" and facts["table"]["novelty"]["status"] == "unlike":
+    novelty = facts["table"]["novelty"]
+    if found["direction"] == "none" and novelty["status"] == "unlike" and not are_single(novelty, found["rows"]):
         return "tip", f"{said} of records like the training rows, which these are not."
     if found["direction"] == "none":
         return "passed", f"{said}."

@@ -233,10 +233,10 @@ def figure_name(labels: Sequence[Any]) -> Literal["ROC-AUC", "mean recall"]:
 def _way_out(*names: str) -> str:
     """What to do about a column, or about one of two."""
     known, which = ("it is", "it") if len(names) == 1 else ("both are", "one of them")
-    asked = [f"--{what} {quoted(names[-1])}" for what in ("ignore", "keep")]
+    name = quoted(names[-1])
     return (
-        f"unless {known} known before the class is, leave {which} out: {asked[0]} ({asked[1]} says that it is known; "
-        f"in Python roles={{{names[-1]!r}: 'ignore'}} or 'keep')"
+        f"leave {which} out with --ignore {name}, or say with --keep {name} that {known} known before the class is "
+        f"(in Python roles={{{names[-1]!r}: 'ignore'}} or 'keep')"
     )
 
 

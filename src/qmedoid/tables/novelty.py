@@ -37,6 +37,12 @@ _SHORT, _EVERY = 8192, 16
 _SHOWN = 5
 
 
+def are_single(found: NoveltyDict, rows: int) -> bool:
+    """Whether at most single rows of a table are unlike the training rows, too few to move its alert rate."""
+    most = max((one["rows"] for one in found["outside"]), default=0)
+    return not (found["shifted"] or found["is_far"]) and most < LEAST_SHIFT * rows
+
+
 @dataclass(frozen=True)
 class NoveltyReport:
     """How unlike the training rows the records of a table are.

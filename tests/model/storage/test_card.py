@@ -59,12 +59,12 @@ def test_card_says_what_to_expect():
     assert "by weighted distances, group of columns by group of columns, to the medoids" in evidence
     rule = "a recall of at least 0.9 on the rows it was chosen on"
     assert f"called yes if its probability is above 0.1824 ({rule}" in evidence
-    assert "From 100 rows, each scored by a model that had not seen it; as many next rows will show" in evidence
+    assert "From 100 rows, each scored by a model that had not seen it. 19 of 20 new tables with as many" in evidence
     low, high = MODELS["evidence"].decision.operating.forecast()["alert_rate"][1:]
     assert f"| share called yes (alert rate) | 0.3 | {low:.4g} | {high:.4g} |" in evidence
     low, high = MODELS["evidence"].decision.operating.forecast(10_000)["alert_rate"][1:]
     many = model_card(MODELS["evidence"], raw_rows=True, rows=10_000)
-    assert "that had not seen it; 10,000 next rows will show" in many
+    assert "that had not seen it. 19 of 20 new tables with 10,000 rows will show" in many
     assert f"| share called yes (alert rate) | 0.3 | {low:.4g} | {high:.4g} |" in many
     assert "| precision | 0.6667 |" in evidence
     assert "| recall | 0.9091 |" in evidence
@@ -72,11 +72,11 @@ def test_card_says_what_to_expect():
     assert "Shares of the classes that the model was made for: no 0.75, yes 0.25." in evidence
     assert "other shares" not in evidence
     shifted = model_card(MODELS["shifted"], raw_rows=True)
-    assert "that had not seen it, at a prevalence of 0.01; as many next rows" in shifted
+    assert "that had not seen it, at a prevalence of 0.01. 19 of 20 new tables" in shifted
     assert "Probabilities are those for other shares: no 0.99, yes 0.01." in shifted
     by_cost = model_card(MODELS["shifted by cost"], raw_rows=True)
     assert "a missed positive costs as much as 3.5 false alerts" in by_cost
-    assert "next rows will show" not in by_cost
+    assert "new tables" not in by_cost
     assert "What to expect" not in model_card(MODELS["printed"], raw_rows=True)
 
 

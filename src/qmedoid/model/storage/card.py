@@ -118,9 +118,8 @@ def _expected(model: Model, rows: int | None) -> list[str]:
         lines = [(name, *(["–"] * 3 if figure is None else figure)) for name, figure in named.items()]
         at = "" if operating.prevalence is None else f", at a prevalence of {_one_line(operating.prevalence)}"
         of = (
-            f"From {operating.n_rows:,} rows, each scored by a model that had not seen it{at}; "
-            f"{'as many' if rows is None else f'{rows:,}'} next rows will show a figure between the two bounds 19 "
-            "times in 20:"
+            f"From {operating.n_rows:,} rows, each scored by a model that had not seen it{at}. 19 of 20 new tables "
+            f"with {'as many' if rows is None else f'{rows:,}'} rows will show figures between the bounds:"
         )
         texts += [of, _table(["figure", "value", "from", "to"], lines)]
     if decision.priors is not None and len(decision.classes) <= _MOST_ROWS:
