@@ -86,13 +86,12 @@ def targets() -> Iterator[Odd]:
 
 def leaks() -> Iterator[Odd]:
     """Columns that give the class away."""
-    truth, rng, given = is_yes(), draws(5), "'z'.*(class|separates|target)"
+    truth, given = is_yes(), "'z'.*(class|separates|target)"
     x = base()["x"]
     copied = [("cured", "ill")[one] for one in truth]
     yield Odd("the target in other words", plain_file(with_cells(z=copied)), None, "other words|separates|gives")
-    for share in (0.97, 0.94):
-        nearly = [("cured", "ill")[one ^ (i % round(1 / (1 - share)) == 0)] for i, one in enumerate(truth)]
-        yield Odd(f"the target in {share:.0%} of rows", plain_file(with_cells(z=nearly)), None, given)
+    nearly = [("cured", "ill")[one ^ (i % 33 == 0)] for i, one in enumerate(truth)]
+    yield Odd("the target in 97% of rows", plain_file(with_cells(z=nearly)), None, given)
     score = [f"{100 * one + i % 7}" for i, one in enumerate(truth)]
     yield Odd("a number that separates", plain_file(with_cells(z=score)), None, given)
     later = ["" if not one else f"{i % 9}" for i, one in enumerate(truth)]
@@ -106,14 +105,6 @@ def leaks() -> Iterator[Odd]:
         plain_file(with_cells(amount=amount, refund=refund)),
         None,
         "(refund.*amount)|(amount.*refund)",
-    )
-    part = [f"{one:.0f}" for one in rng.normal(50, 5, N_ROWS)]
-    rest = [f"{(100 if yes else 90) - int(one)}" for one, yes in zip(part, truth, strict=True)]
-    yield Odd(
-        "two columns whose sum is the class",
-        plain_file(with_cells(part=part, rest=rest)),
-        None,
-        "(part.*rest)|(rest.*part)",
     )
     order = [
         f"{i}"
@@ -134,9 +125,6 @@ def people() -> Iterator[Odd]:
         ids = [form.format(int(one) * 37 + 1000) for one in customer[rows]]
         noise = np.round(rng.normal(size=N_ROWS), 2).tolist()
         yield Odd(f"{name} who come back", plain_file({"customer": ids, "x": noise, "y": y}), None, group)
-    two = {"ward": [f"w{one % 8}" for one in customer[rows]], "bed": [f"b{one // 8}" for one in customer[rows]]}
-    noise = np.round(rng.normal(size=N_ROWS), 2).tolist()
-    yield Odd("people by two columns", plain_file({**two, "x": noise, "y": y}), None, group)
     once = rng.normal(size=(16, 3))[customer][rows]
     near = once + 1e-6 * rng.normal(size=once.shape)
     table = {name: [f"{one:.9f}" for one in cells] for name, cells in zip(("a", "b", "c"), near.T, strict=True)}
@@ -148,7 +136,7 @@ def people() -> Iterator[Odd]:
     yield Odd("rows with one cell changed", plain_file(table | {"y": y}), None, "nearly|near-equal|alike")
     equal = {name: [f"{one:.4f}" for one in cells] for name, cells in zip(("a", "b", "c"), once.T, strict=True)}
     yield Odd("rows that are equal", plain_file(equal | {"y": y}), None, "equal")
-    runs = np.repeat(rng.integers(0, 2, 12), 8)
-    slow = np.cumsum(rng.normal(size=N_ROWS)).round(3).tolist()
+    runs = np.repeat(rng.integers(0, 2, 60), 5)
+    slow, noise = (np.round(one, 3).tolist() for one in (np.cumsum(rng.normal(size=300)), rng.normal(size=300)))
     table = {"level": slow, "x": noise, "y": np.array(["no", "yes"])[runs].tolist()}
-    yield Odd("a sorted file with runs of a class", plain_file(table), None, "sorted|order|runs|time-column|group")
+    yield Odd("a sorted file with runs of a class", plain_file(table), None, "neighboring rows.*group-column")
