@@ -32,13 +32,13 @@ def main() -> None:
         for odd in ODD.values():
             if only in odd.name:
                 doors = through(odd, folder)
-                rows.append({"table": odd.name, **doors._asdict(), "point": odd.point})
+                rows.append({"table": odd.name, **doors._asdict()})
                 print(*rows[-1].values(), sep=" | ", flush=True)
         model, expected = fit_plain(folder)
         for one in scored():
             if only in one.name:
                 found = {"check": "", "fit": "", "score": score_odd(one, model, expected, folder), "estimator": ""}
-                rows.append({"table": f"to score: {one.name}", **found, "point": one.point})
+                rows.append({"table": f"to score: {one.name}", **found})
                 print(*rows[-1].values(), sep=" | ", flush=True)
     silent = sum(SILENT in row.values() for row in rows)
     print(f"{len(rows):,} tables, {silent:,} of them silent in a door")

@@ -130,10 +130,18 @@ def test_a_curve_that_is_sampled_densely_has_no_copies():
     assert near_groups(list(X.T), (time > 0.5).astype(int)) is None
 
 
+@pytest.mark.parametrize(("n", "rows"), [(12, 6), (48, 2)])
+def test_few_people_are_found(n, rows):
+    rng, person, y, X = people(3, n, rows)
+    assert same(near_groups(list((X + 1e-7 * rng.normal(size=X.shape)).T), y), person)
+
+
 def test_few_rows_and_equal_rows_are_left_to_others():
     _, y, X = one_cell_changed(7)
     assert near_groups(list(X[:40].T), y[:40]) is None
     assert near_groups(list(X[:, :2].T), y) is None
+    rng, _, y, X = people(3, 11, 6)
+    assert near_groups(list((X + 1e-7 * rng.normal(size=X.shape)).T), y) is None
     copies = np.repeat(np.random.default_rng(0).normal(size=(100, 4)), 3, axis=0)
     assert near_groups(list(copies.T), np.repeat(np.arange(100) % 2, 3)) is None
 

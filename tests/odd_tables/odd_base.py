@@ -17,14 +17,13 @@ class Odd(NamedTuple):
     `data` are the bytes of a file, or a data frame or a dictionary with the target in it. `means` are plain columns:
     floats, texts, truth values, dates, None where a cell is missing; the target are texts, None where there is no
     class. Columns that it does not name may be read in any way. Where both are given one of them will do; with `both`
-    they must hold together. `point` names what is not done yet.
+    they must hold together.
     """
 
     name: str
     data: Any
     means: Columns | None = None
     says: str = ""
-    point: str = ""
     suffix: str = ".csv"
     target: str = "y"
     both: bool = False
@@ -89,18 +88,18 @@ def with_cells(**changed: list[Any]) -> Columns:
 
 
 def column(
-    name: str, values: list[Any], write: Write | list[str], says: str = "", point: str = "", *, sign: str = ";",
+    name: str, values: list[Any], write: Write | list[str], says: str = "", *, sign: str = ";",
     both: bool = False, seen: list[Any] | None = None,
 ) -> Odd:  # fmt: skip
     """A table whose column x means some values, and is written in some way."""
     texts = write if isinstance(write, list) else ["" if one is None else write(one) for one in values]
     data = plain_file(with_cells(x=texts), sign)
-    return Odd(name, data, {"x": values if seen is None else seen}, says, point, both=both)
+    return Odd(name, data, {"x": values if seen is None else seen}, says, both=both)
 
 
-def only_said(name: str, texts: list[str], says: str, point: str = "", sign: str = ";") -> Odd:
+def only_said(name: str, texts: list[str], says: str, sign: str = ";") -> Odd:
     """A table whose column x has no one meaning: something must be said."""
-    return Odd(name, plain_file(with_cells(x=texts), sign), None, says, point)
+    return Odd(name, plain_file(with_cells(x=texts), sign), None, says)
 
 
 def joined(*parts: Iterator[Odd]) -> list[Odd]:

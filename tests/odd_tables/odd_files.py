@@ -11,7 +11,6 @@ import pyarrow.parquet
 from odd_base import N_ROWS, Columns, Odd, base, lines_of, plain_file, with_cells
 
 _NAMES = ("Bern", "Oslo", "Rome"), ("Zürich", "Malmö", "Åbo")
-_LINES = "A5"
 
 
 def _abroad() -> Columns:
@@ -104,7 +103,7 @@ def lines() -> Iterator[Odd]:
         ("a footer of one cell and commas", [head, *rows, "Source: register of 2024,,"], "footer|line|no class|source"),
         ("a line of means", [head, *rows, f"{sum(columns['x']) / N_ROWS:.1f},mean,"], "mean|total|line|no class"),
     ):  # fmt: skip
-        yield Odd(name, ("\n".join(parts) + "\n").encode(), columns, says, _LINES)
+        yield Odd(name, ("\n".join(parts) + "\n").encode(), columns, says)
     short, long = list(rows), list(rows)
     short[30], long[30] = "80.1,Bern", "80.1,Bern,yes,more"
     yield Odd("a short line", "\n".join([head, *short]).encode(), None, "line|cells")

@@ -18,10 +18,10 @@ def frames() -> Iterator[Odd]:
     x, place, truth = columns["x"], columns["place"], is_yes()
     gaps = [None if i % 9 == 0 else one for i, one in enumerate(x)]
 
-    def frame(name: str, cells, means=None, says: str = "", point: str = "", both: bool = False) -> Odd:
+    def frame(name: str, cells, means=None, says: str = "", both: bool = False) -> Odd:
         table = pd.DataFrame(columns)
         table.insert(0, "z", cells)
-        return Odd(name, table, None if means is None else {"z": means}, says, point, both=both)
+        return Odd(name, table, None if means is None else {"z": means}, says, both=both)
 
     whole, some = [round(one) for one in x], [None if one is None else round(one) for one in gaps]
     answers = [None if i % 9 == 0 else one ^ (i % 5 == 0) for i, one in enumerate(truth)]
@@ -35,16 +35,13 @@ def frames() -> Iterator[Odd]:
     mixed = [one if i % 2 else str(one) for i, one in enumerate(x)]
     yield frame("objects of numbers and texts", pd.Series(mixed, dtype=object), x, "number|types")
     nothing = [one if i % 3 else "none of these" for i, one in enumerate(x)]
-    yield frame(
-        "objects of numbers and words", pd.Series(nothing, dtype=object), None, "number|types|different|text", "A3"
-    )
+    yield frame("objects of numbers and words", pd.Series(nothing, dtype=object), None, "number|types|different|text")
     yield frame("decimals of Python", pd.Series([Decimal(str(one)) for one in x], dtype=object), x)
     yield frame(
         "fractions of Python",
         pd.Series([Fraction(round(one), 7) for one in x], dtype=object),
         None,
         "fraction|type|text|number|name|different",
-        "A9",
     )
     yield frame("dates of Python", pd.Series([one.date() for one in days], dtype=object), days)
     unused = pd.Categorical(place, categories=["Bern", "Oslo", "Paris", "Rome", "Wien"])
@@ -55,15 +52,12 @@ def frames() -> Iterator[Odd]:
     yield frame("a categorical of numbers", numbers, [str(one) for one in whole])
     lengths = [datetime.timedelta(seconds=one) for one in whole]
     yield frame("lengths of time", pd.Series(lengths), [float(one) for one in whole])
-    yield frame(
-        "periods", pd.PeriodIndex(days, freq="D").array, None, "period|date|type|level|text|different|time", "A9"
-    )
+    yield frame("periods", pd.PeriodIndex(days, freq="D").array, None, "period|date|type|level|text|different|time")
     yield frame(
         "intervals",
         pd.arrays.IntervalArray.from_breaks(np.arange(N_ROWS + 1.0)),
         None,
         "interval|struct|type|number",
-        "A9",
     )
     zoned = pd.Series(days).dt.tz_localize("Europe/Berlin")
     yield frame(
@@ -76,11 +70,11 @@ def frames() -> Iterator[Odd]:
     yield frame("lists in cells", pd.Series([[1, 2]] * N_ROWS), None, "list")
     yield frame("dictionaries in cells", pd.Series([{"a": 1}] * N_ROWS), None, "struct|dict")
     yield frame("bytes in cells", pd.Series([b"ab"] * N_ROWS, dtype=object), None, "binary|bytes")
-    yield frame("complex numbers", pd.Series(np.array(x) * 1j), None, "complex", "A9")
-    yield frame("sets in cells", pd.Series([{1}] * N_ROWS, dtype=object), None, "set|type|every cell", "A9")
-    yield frame("functions in cells", pd.Series([len] * N_ROWS, dtype=object), None, "function|type|every cell", "A9")
+    yield frame("complex numbers", pd.Series(np.array(x) * 1j), None, "complex")
+    yield frame("sets in cells", pd.Series([{1}] * N_ROWS, dtype=object), None, "set|type|every cell")
+    yield frame("functions in cells", pd.Series([len] * N_ROWS, dtype=object), None, "function|type|every cell")
     infinite = [np.inf if i % 2 and i < 50 else -np.inf if i < 50 and i % 4 == 0 else one for i, one in enumerate(x)]
-    yield frame("many infinite cells", infinite, None, "infinite|inf|1e150", "A9")
+    yield frame("many infinite cells", infinite, None, "infinite|inf|1e150")
     yield frame("half precision", np.array(whole, dtype=np.float16), [float(one) for one in whole])
     yield frame(
         "unsigned numbers beyond 2^53",
@@ -93,7 +87,7 @@ def frames() -> Iterator[Odd]:
     sparse = pd.arrays.SparseArray([0.0 if one else 1.5 for one in truth])
     yield frame("a sparse column", sparse, [0.0 if one else 1.5 for one in truth], "sparse|type")
     lone = ["a\ud800b" if one else "c" for one in truth]
-    yield frame("half a letter", pd.Series(lone, dtype=object), None, "surrogate|encod|utf|letter", "A9")
+    yield frame("half a letter", pd.Series(lone, dtype=object), None, "surrogate|encod|utf|letter")
     double = pd.DataFrame(columns)
     double.insert(0, "x ", x)
     double.columns = ["x", "x", "place", "y"]

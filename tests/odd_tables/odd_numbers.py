@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 from odd_base import N_ROWS, Odd, base, column, draws, is_yes, only_said, plain_file, with_cells
 
-_READ, _BAD, _SENTINEL = "A3", "A4", "A6"
 _FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")
 _ARABIC = str.maketrans("0123456789.", "٠١٢٣٤٥٦٧٨٩٫")
 _DEVANAGARI = str.maketrans("0123456789", "०१२३४५६७८९")
@@ -63,16 +62,15 @@ def spelt() -> Iterator[Odd]:
         "an apostrophe of spreadsheets before": lambda one: "'" + plain(one),
         "a formula of spreadsheets": lambda one: f'="{one:.2f}"',
     }.items():  # fmt: skip
-        point = _READ if name in ("an apostrophe of spreadsheets before", "a formula of spreadsheets") else ""
-        yield column(name, large, write, "number|text|quote" if point else "", point)
+        yield column(name, large, write, "number|text|quote" if "of spreadsheets" in name else "")
     yield column("per cent", shares, lambda one: f"{100 * one:.1f}%")
     yield column("per cent and a blank", shares, lambda one: f"{100 * one:.1f} %")
     yield column("per cent and a comma", shares, lambda one: f"{100 * one:.1f} %".replace(".", ","))
-    yield column("per mille", [one / 1000 for one in _x()], lambda one: f"{1000 * one:.1f} ‰", "‰|unit|number", _READ)
+    yield column("per mille", [one / 1000 for one in _x()], lambda one: f"{1000 * one:.1f} ‰", "‰|unit|number")
     whole = [float(round(one)) for one in _x()]
     yield column("whole numbers with a point", whole, lambda one: f"{one:.0f}.")
     yield column("fractions without a zero", [round(one / 1000, 4) for one in _x()], lambda one: f"{one:.4f}"[1:])
-    yield column("thousands as in India", [one * 1000 for one in large], _indian, "number|spelt|alike", _READ)
+    yield column("thousands as in India", [one * 1000 for one in large], _indian, "number|spelt|alike")
     yield only_said(
         "points or thousands", [f"{1 + i % 9}.{100 + i * 7:03d}" for i in range(N_ROWS)], "thousands|decimal|point"
     )
@@ -97,63 +95,56 @@ def _indian(value: float) -> str:
 def units() -> Iterator[Odd]:
     """Units, scripts and durations."""
     x = _x()
-    yield column("kilograms", x, lambda one: f"{one} kg", "", _READ)
-    yield column("kilograms without a blank", x, lambda one: f"{one}kg", "", _READ)
-    yield column("centimeters", x, lambda one: f"{one} cm", "", _READ)
-    yield column("degrees", x, lambda one: f"{one}°C", "°|unit|number", _READ)
-    yield column("minutes", x, lambda one: f"{one} min", "", _READ)
-    yield column("per hour", x, lambda one: f"{one} km/h", "unit|km/h|number", _READ)
-    yield column(
-        "a unit in most cells", x, [f"{one} kg" if i % 10 else f"{one}" for i, one in enumerate(x)], "unit|kg", _READ
-    )
+    yield column("kilograms", x, lambda one: f"{one} kg")
+    yield column("kilograms without a blank", x, lambda one: f"{one}kg")
+    yield column("centimeters", x, lambda one: f"{one} cm")
+    yield column("degrees", x, lambda one: f"{one}°C", "°|unit|number")
+    yield column("minutes", x, lambda one: f"{one} min")
+    yield column("per hour", x, lambda one: f"{one} km/h", "unit|km/h|number")
+    yield column("a unit in most cells", x, [f"{one} kg" if i % 10 else f"{one}" for i, one in enumerate(x)], "unit|kg")
     mixed = [f"{one} kg" if i % 2 else f"{round(one * 2.2046, 1)} lb" for i, one in enumerate(x)]
-    yield only_said("kilograms and pounds", mixed, "(kg.*lb)|(lb.*kg)|two units", _READ)
+    yield only_said("kilograms and pounds", mixed, "(kg.*lb)|(lb.*kg)|two units")
     yield only_said(
         "grams and kilograms",
         [f"{one} kg" if i % 2 else f"{1000 * one:.0f} g" for i, one in enumerate(x)],
         "kg|two units",
-        _READ,
     )
     money = [f"{'€$'[i % 2]}{one}" for i, one in enumerate(x)]
-    yield only_said("euros and dollars", money, "(€.*\\$)|(\\$.*€)|two units|currenc", _READ)
+    yield only_said("euros and dollars", money, "(€.*\\$)|(\\$.*€)|two units|currenc")
     inches = [float(round(one)) for one in x]
-    yield column("feet and inches", inches, lambda one: f"{one // 12:.0f}'{one % 12:.0f}\"", "feet|inch|'", _READ)
+    yield column("feet and inches", inches, lambda one: f"{one // 12:.0f}'{one % 12:.0f}\"", "feet|inch|'")
     yield column(
-        "feet and inches in words", inches, lambda one: f"{one // 12:.0f} ft {one % 12:.0f} in", "feet|ft|unit", _READ
+        "feet and inches in words", inches, lambda one: f"{one // 12:.0f} ft {one % 12:.0f} in", "feet|ft|unit"
     )
-    yield column("digits of full width", x, lambda one: str(one).translate(_FULL_WIDTH), "", _READ)
-    yield column("Arabic-Indic digits", x, lambda one: str(one).translate(_ARABIC), "", _READ)
+    yield column("digits of full width", x, lambda one: str(one).translate(_FULL_WIDTH))
+    yield column("Arabic-Indic digits", x, lambda one: str(one).translate(_ARABIC))
     yield column(
         "Devanagari digits",
         [float(round(one)) for one in x],
         lambda one: f"{one:.0f}".translate(_DEVANAGARI),
         "",
-        _READ,
     )
     seconds = [float(round(60 * one)) for one in x]
     said = "duration|time|hour|number"
     yield only_said(
-        "durations", [f"{one // 3600:.0f}:{one // 60 % 60:02.0f}:{one % 60:02.0f}" for one in seconds], said, _READ
+        "durations", [f"{one // 3600:.0f}:{one // 60 % 60:02.0f}:{one % 60:02.0f}" for one in seconds], said
     )
-    yield only_said("durations of minutes", [f"{one // 60:.0f}:{one % 60:02.0f}" for one in seconds], said, _READ)
+    yield only_said("durations of minutes", [f"{one // 60:.0f}:{one % 60:02.0f}" for one in seconds], said)
     yield only_said(
-        "durations in words", [f"{one // 3600:.0f}h {one // 60 % 60:.0f}m" for one in seconds], said + "|unit", _READ
+        "durations in words", [f"{one // 3600:.0f}h {one // 60 % 60:.0f}m" for one in seconds], said + "|unit"
     )
-    yield only_said(
-        "durations of ISO", [f"PT{one // 60:.0f}M" for one in seconds], said + "|text|categor|different", _READ
-    )
-    yield only_said("fractions", [f"{round(one)}/7" for one in x], "number|fraction|text|date|different", _READ)
+    yield only_said("durations of ISO", [f"PT{one // 60:.0f}M" for one in seconds], said + "|text|categor|different")
+    yield only_said("fractions", [f"{round(one)}/7" for one in x], "number|fraction|text|date|different")
     ranges = [f"{10 * (one // 10):.0f}-{10 * (one // 10) + 9:.0f}" for one in x]
     yield Odd("ranges", plain_file(with_cells(x=ranges)), {"x": ranges}, "range|number|date")
-    yield only_said("about", [f"~{one}" for one in x], "~|number|text|name", _READ)
+    yield only_said("about", [f"~{one}" for one in x], "~|number|text|name")
     below = [f"<{one:.0f}" if one < 66 else str(one) for one in x]
-    yield only_said("below a limit", below, "<|number|not", _READ)
-    yield only_said("plus or minus", [f"{one} ± 0.5" for one in x], "±|number|text|name", _READ)
+    yield only_said("below a limit", below, "<|number|not")
+    yield only_said("plus or minus", [f"{one} ± 0.5" for one in x], "±|number|text|name")
     yield only_said(
         "numbers with letters of a lab",
         [f"{one}{'HL '[i % 3]}".strip() for i, one in enumerate(x)],
         "number|unit|text|name",
-        _READ,
     )
 
 
@@ -162,9 +153,9 @@ def sizes() -> Iterator[Odd]:
     x = _x()
     infinite = [str(one) for one in x]
     infinite[3], infinite[40] = "inf", "-Infinity"
-    yield only_said("infinite numbers", infinite, "infinite|too large|1e150|inf", "A9")
+    yield only_said("infinite numbers", infinite, "infinite|too large|1e150|inf")
     huge = [f"{one}e200" if i % 9 == 0 else str(one) for i, one in enumerate(x)]
-    yield only_said("numbers beyond 1e150", huge, "1e150|too large|huge|beyond", "A9")
+    yield only_said("numbers beyond 1e150", huge, "1e150|too large|huge|beyond")
     exact = [str(2**53 + 2 * i + int(one)) for i, one in enumerate(is_yes())]
     yield only_said("whole numbers beyond 2^53", exact, "2\\^53|exact|name|identif|number")
     yield column(
@@ -177,9 +168,9 @@ def sizes() -> Iterator[Odd]:
     for word in ("NaN", "NA", "N/A", "null", "NULL", "None", "-", "?", "#N/A", "n.a.", "<NA>"):
         texts = [word if one is None else str(one) for one in nan]
         yield column(f"numbers and {word}", nan, texts)
-    for word in ("#DIV/0!", "#VALUE!", "#REF!", "#NAME?"):
+    for word in ("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"):
         texts = [word if one is None else str(one) for one in nan]
-        yield column(f"numbers and {word}", nan, texts, "#.*number|missing", _READ, both=True)
+        yield column(f"numbers and {word}", nan, texts)
     for word in ("missing", "unknown", "not measured", "keine Angabe", ".", "--", "n/d", "tbd", "(blank)"):
         rare = [None if i % 12 == 0 else one for i, one in enumerate(x)]
         texts = [word if one is None else str(one) for one in rare]
@@ -190,22 +181,22 @@ def sizes() -> Iterator[Odd]:
     rest = [None if i % 16 == 0 else one for i, one in enumerate(x)]
     yield column("a few texts among numbers", rest, wrong, "number", both=True)
     half = [f"text {i}" if i % 3 == 0 else str(one) for i, one in enumerate(x)]
-    yield only_said("many texts among numbers", half, "number|different|text", _READ)
+    yield only_said("many texts among numbers", half, "number|different|text")
     letters = [str(one).replace("0", "O").replace("1", "l") for one in x]
-    yield only_said("letters for digits", letters, "not.*numbers|different texts|names rows", _READ)
+    yield only_said("letters for digits", letters, "not.*numbers|different texts|names rows")
     codes = [f"{round(one) % 7:03d}" for one in x]
     yield Odd("codes with zeros before", plain_file(with_cells(x=codes)), {"x": codes}, "zero", both=True)
     codes = [f"0x{round(one) % 8:02X}" for one in x]
-    yield Odd("hexadecimal codes", plain_file(with_cells(x=codes)), {"x": codes}, "hexadecimal|0x", _READ)
+    yield Odd("hexadecimal codes", plain_file(with_cells(x=codes)), {"x": codes}, "hexadecimal|0x")
     for value in (-999, 9999, -1):
         held = [float(value) if i % 8 == 0 else one for i, one in enumerate(x)]
         yield column(f"{value} for missing", held, lambda one: f"{one:g}", f"{value}", both=True)
     zeros = [0.0 if i % 8 == 0 else one for i, one in enumerate(x)]
-    yield column("0 for not measured", zeros, lambda one: f"{one:g}", "\\b0\\b|zero", _SENTINEL, both=True)
+    yield column("0 for not measured", zeros, lambda one: f"{one:g}", "\\b0\\b|zero", both=True)
     hidden = [f"{one}\u200b" for one in x]
-    yield column("invisible letters behind numbers", x, hidden, "invisible|number|sign", _SENTINEL)
+    yield column("invisible letters behind numbers", x, hidden, "invisible|number|sign")
     joined = [f"{one}\u00ad" if i % 10 == 0 else str(one) for i, one in enumerate(x)]
-    yield column("soft hyphens behind some numbers", x, joined, "invisible|number|sign", _SENTINEL)
+    yield column("soft hyphens behind some numbers", x, joined, "invisible|number|sign")
     yield column("minus zero", [-0.0 if i % 2 else 1.0 for i in range(N_ROWS)], lambda one: f"{one:.1f}")
     same = [1e-300 * (1 + i) for i in range(N_ROWS)]
     yield column("tiny numbers", same, lambda one: repr(one))

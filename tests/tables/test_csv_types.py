@@ -54,6 +54,11 @@ def test_decimal_commas_make_numbers_where_no_cell_has_a_point(cells, kind):
     assert infer_types(pa.table({"a": cells}), ",")["a"].type == kind
 
 
+@pytest.mark.parametrize("cells", [["0x1F", "12"], ["0X07", "0x08"], [" 0x1F", "12"]])
+def test_hexadecimal_codes_stay_texts(cells):
+    assert infer_types(pa.table({"a": cells}), ".")["a"].to_pylist() == cells
+
+
 def test_kept_columns_stay_texts():
     table = infer_types(pa.table({"a": ["1", "2"], "b": ["1", "2"]}), ".", ["a"])
     assert table.schema.types == [pa.string(), pa.int64()]

@@ -109,6 +109,9 @@ def test_repeated_names_are_refused(data):
         ([[1], [1, 2]], "Got 1 and 2"),
         ({"a": [1], "b": [1, 2]}, "'a' 1, 'b' 2"),
         ({"a": 3}, "Column 'a' must hold one cell per row"),
+        (pd.DataFrame({"a": [1 + 2j, 3j]}), "Column 'a' holds complex numbers. Give two columns"),
+        ({"a": ["b", np.complex64(1j)]}, "Column 'a' holds complex numbers. Give two columns"),
+        ({"a": ["b\ud800", None]}, r"Column 'a' holds 'b\\ud800', half a letter"),
     ],
 )
 def test_what_is_no_table_is_refused(data, message):

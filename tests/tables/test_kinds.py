@@ -71,7 +71,12 @@ def test_texts_are_numbers_if_nine_in_ten_are(words):
         return
     assert inferred.columns[0].kind == ("number" if words <= 10 else "category")
     assert inferred.columns[0].missing == (0 < words <= 10)
-    assert bool(inferred.notes) == (0 < words <= 10)
+    assert bool(inferred.notes) == (0 < words <= 50)
+    if 10 < words <= 50:
+        said = (
+            f"column 'c' is taken as texts: {100 - words} of 100 cells are numbers, and others, such as 'word', are not"
+        )
+        assert inferred.notes["c"] == said
 
 
 def test_note_counts_cells_and_shows_one():

@@ -147,6 +147,12 @@ def test_words_are_missing_where_they_are_no_levels(tmp_path, town):
     assert column.null_count == sum(map(np.resize(np.array(town, dtype=object), N).tolist().count, ("NA", "None", "?")))
 
 
+@pytest.mark.parametrize("word", ["#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "#N/A"])
+def test_errors_of_spreadsheets_are_missing(tmp_path, word):
+    column = read(written(tmp_path, ["x", "y"], ["12.5", word, "13"])).table["town"]
+    assert (column.type, column.null_count) == (pa.float64(), N // 3)
+
+
 @pytest.mark.parametrize("output", ["scored.csv", "scored.parquet"])
 def test_levels_are_read_as_at_fit_in_files_frames_and_carried_columns(tmp_path, output):
     path = written(tmp_path, ["x", "y"], ["None", "None", "Brick", "Stone", "?", ""])

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.row_groups import Bits, first_rows, mixed, numbered, ranks, row_groups
 
-_FEWEST_ROWS, _FEWEST_COLUMNS = 50, 3
+_FEWEST_ROWS, _FEWEST_GROUPS, _FEWEST_COLUMNS = 50, 12, 3
 # Columns that are looked at, of more every second, third, ... one.
 _MOST_COLUMNS = 200
 # Nearly equal rows are worth a word from this share of the different rows on, and none where one group has too many.
@@ -119,7 +119,7 @@ def near_groups(columns: Sequence[npt.NDArray[Any]], codes: Codes) -> Codes | No
     groups = _joined(links, len(rows))
     sizes = np.bincount(groups)
     near = sizes[groups] > 1
-    if near.mean() < _LEAST_SHARE or len(sizes) < _FEWEST_ROWS or sizes.max() > _LARGEST_SHARE * len(rows):
+    if near.mean() < _LEAST_SHARE or len(sizes) < _FEWEST_GROUPS or sizes.max() > _LARGEST_SHARE * len(rows):
         return None
     found = class_agreement(groups, codes[rows])
     return numbered(groups[equal]) if found.excess >= _LEAST_EXCESS else None

@@ -16,7 +16,9 @@ from qmedoid.arrays import Array, Codes, column_slices, is_collection
 from qmedoid.exceptions import DataError, some_of
 from qmedoid.spelling import did_you_mean
 
-_MISSING_TEXTS = "NA N/A n/a #N/A NaN nan null NULL None ? - <NA> NaT #NA n.a. N.A."
+_MISSING_TEXTS = (
+    "NA N/A n/a #N/A NaN nan null NULL None ? - <NA> NaT #NA n.a. N.A. #DIV/0! #VALUE! #REF! #NAME? #NUM! #NULL!"
+)
 MISSING = ("", *_MISSING_TEXTS.split())
 """Cells that stand for a missing value."""
 WORDS = MISSING[1:]
@@ -211,10 +213,19 @@ def _column(values: Any, name: str) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError):
         pass
     try:
-        cells = list(values)
+        cells = [None if _is_missing(cell) else cell for cell in values]
     except TypeError:
         raise DataError(f"Column {name!r} must hold one cell per row. Got {type(values).__name__} instead.") from None
-    return pa.array([None if _is_missing(cell) else str(cell) for cell in cells], pa.string())
+    if any(isinstance(cell, complex | np.complexfloating) for cell in cells):
+        raise DataError(
+            f"Column {name!r} holds complex numbers. Give two columns of numbers: real and imaginary parts."
+        )
+    try:
+        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"Column {name!r} holds {shortened(ascii(error.object))}, half a letter of UTF-16. Replace it."
+        ) from None
 
 
 def _is_missing(cell: Any) -> bool:

@@ -106,6 +106,11 @@ _IN_THE_WAY = {
     "a range": r"\d+(?:[.,]\d+)? ?(?:-|–|to|bis|\.\.) ?\d+(?:[.,]\d+)?(?: ?\pL+)?",
     "a bound": r"(?:[<>≤≥]=?|under|over|up to|at (?:least|most)) ?\d[\d.,]*(?: ?\pL+)?|\d[\d.,]* ?(?:\+|or more)",
     "an approximation": r"(?:~|≈|ca\.?|circa|about|approx\.?|around) ?\d[\d.,]*(?: ?\pL+)?",
+    "a number with thousands as in India": r"[-+₹ ]{0,3}\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d*)?",
+    "a number with its error": r"[+-]?\d[\d.,]* ?(?:±|\+/?-) ?\d[\d.,]*(?: ?\pL+)?",
+    "a number or a date behind a quote": r"['’][+-]?\d[\d.,:/ -]*",
+    "a number or a date with an invisible letter": r"[\p{Cf}\d.,:/ +-]*\p{Cf}[\p{Cf}\d.,:/ +-]*",
+    "a hexadecimal number": r"0[xX][\da-fA-F]+",
     "a fraction, or a pair of numbers": r"(?:\d+ )?\d+ ?[/⁄] ?\d+|\d* ?[½¼¾⅓⅔]",
 }
 DOUBTFUL = r"^[^.,]*[1-9]\d{0,2}[.,]\d{3}[^.,\d]*$"

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import COMPOUND, Column, Kind, split_spelling
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import DECIMAL, without_missing, words_among
+from qmedoid.tables.arrow import DECIMAL, shortened, without_missing, words_among
 from qmedoid.tables.dates import ZONED, find_dates, look_like_dates, other_dates
 from qmedoid.tables.dialect import maybe_thousands
 from qmedoid.tables.kinds import DateOrder, are_times_of_day, kind_of_type
@@ -105,8 +105,14 @@ def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOr
     if (compound := find_compound(name, text)) is not None:
         return _as_number(name, text, compound)
     found = _spelt_dates(name, text, date_order) or spelt
-    if found.kind == "category" and found.note is None and (problem := what_is_in_the_way(text)):
-        return found._replace(note=_as_texts(name, "numbers", problem))
+    if found.kind == "category" and found.note is None:
+        if problem := what_is_in_the_way(text):
+            return found._replace(note=_as_texts(name, "numbers", problem))
+        n_numbers = given - len(plain.wrong)
+        if given > n_numbers >= given / 2:
+            such = f"others, such as {shortened(plain.wrong[0].as_py())!r}, are not"
+            said = f"column {name!r} is taken as texts: {n_numbers:,} of {given:,} cells are numbers, and {such}"
+            return found._replace(note=said)
     return found
 
 
@@ -304,7 +310,9 @@ def infer_types(
             # Leading zeros are those of codes, such as those of places, not of quantities.
             begins = pc.or_(pc.starts_with(text, "0"), pc.starts_with(text, " "))
             maybe = text.filter(pc.and_(begins, pc.greater(pc.binary_length(text), 1)))
-            column = text if len(zero_padded(maybe)) else column
+            # So are hexadecimal numbers, which Arrow reads.
+            is_code = len(zero_padded(maybe)) or pc.any(pc.match_substring_regex(maybe, "^ *0[xX]")).as_py()
+            column = text if is_code else column
         elif pa.types.is_time(column.type) and names_durations(name):
             column = text
         elif pa.types.is_floating(column.type):
