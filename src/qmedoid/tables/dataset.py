@@ -212,7 +212,7 @@ class Dataset:
 
     @cached_property
     def repeats(self) -> list[Repeat]:
-        """What says that rows belong together, where no groups were given; of a part of the rows it is not known."""
+        """What says that rows belong together, where no groups were given; that of a part was found in all rows."""
         if self.groups is not None or self.settings.alone or self.is_part:
             return []
         name = None if self.target.name is None else str(self.target.name)
@@ -255,8 +255,7 @@ class Dataset:
         )  # fmt: skip
         if "cells" in vars(self):
             vars(part)["cells"] = ranks(self.cells[rows])
-        if self.near is not None:
-            vars(part)["near"] = self.near[rows]
+        vars(part)["repeats"] = [one._replace(groups=one.groups[rows]) for one in self.repeats]
         return part
 
     def time_order(self) -> Codes | None:
