@@ -128,12 +128,12 @@ def people() -> Iterator[Odd]:
     once = rng.normal(size=(16, 3))[customer][rows]
     near = once + 1e-6 * rng.normal(size=once.shape)
     table = {name: [f"{one:.9f}" for one in cells] for name, cells in zip(("a", "b", "c"), near.T, strict=True)}
-    yield Odd("rows that are nearly equal", plain_file(table | {"y": y}), None, "nearly|near-equal|alike")
+    yield Odd("rows that are nearly equal", plain_file(table | {"y": y}), None, "equal to another but for one cell")
     edited = [[f"{one:.4f}" for one in row] for row in once]
     for i, row in enumerate(edited):
         row[i % 3] = f"{rng.normal():.4f}"
     table = dict(zip(("a", "b", "c"), map(list, zip(*edited, strict=True)), strict=True))
-    yield Odd("rows with one cell changed", plain_file(table | {"y": y}), None, "nearly|near-equal|alike")
+    yield Odd("rows with one cell changed", plain_file(table | {"y": y}), None, "equal to another but for one cell")
     equal = {name: [f"{one:.4f}" for one in cells] for name, cells in zip(("a", "b", "c"), once.T, strict=True)}
     yield Odd("rows that are equal", plain_file(equal | {"y": y}), None, "equal")
     runs = np.repeat(rng.integers(0, 2, 60), 5)
