@@ -278,7 +278,11 @@ def _say_scored(
     if options.output == "-" and not sys.stderr.isatty():
         return
     if files is None or files["scored"]:
-        _tell_scored(model, scored, drift, estimate, "unlike" if _differs(scored) else novelty.found["status"])
+        # A table that breaks the contract is unlike, and one with many cells such as the training rows did not have.
+        found = scored.difference.as_dict()
+        odd = [max(one["missing"], one["unseen"], one["wrong"], one["huge"]) for one in found["cells"].values()]
+        is_unlike = found["breaks"] or max(odd, default=0) >= max(LEAST_SHIFT * scored.rows, 1)
+        _tell_scored(model, scored, drift, estimate, "unlike" if is_unlike else novelty.found["status"])
         if novelty.found["status"] == "too few" and scored.rows:
             tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
         if options.top is not None and decision.operating is not None and scored.rows:
@@ -392,13 +396,6 @@ def _prevalence_dict(model: Model, found: PrevalenceEstimate | None) -> ScorePre
         "low": None if found is None else float(found.low[1]),
         "high": None if found is None else float(found.high[1]),
     }
-
-
-def _differs(scored: ScoredFile) -> bool:
-    """Whether a table breaks the contract, or many cells of a column are such as the training rows did not have."""
-    found = scored.difference.as_dict()
-    odd = [max(one["missing"], one["unseen"], one["wrong"], one["huge"]) for one in found["cells"].values()]
-    return found["breaks"] or max(odd, default=0) >= max(LEAST_SHIFT * scored.rows, 1)
 
 
 def _tell_scored(
