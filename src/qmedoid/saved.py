@@ -525,11 +525,8 @@ class SavedModel:
         replace(difference, issues=issues).raise_or_warn(on_mismatch)
 
     def __repr__(self) -> str:
-        model = self.model
-        return (
-            f"SavedModel({len(model.contract.columns)} columns, classes {list(model.decision.classes)!r}, "
-            f"decided by {model.method!r})"
-        )
+        columns, classes = len(self.contract.columns), list(self.model.decision.classes)
+        return f"SavedModel({columns} columns, classes {classes!r}, decided by {self.model.method!r})"
 
     def _repr_html_(self) -> str:
         return model_view(self.model, "Saved model of qmedoid", self.sha256)
@@ -548,10 +545,8 @@ def check_saved(**models: Any) -> None:
     """Refuse parameters that are no saved models."""
     for name, model in models.items():
         if not isinstance(model, SavedModel):
-            raise ParameterError(
-                f"The {name!r} parameter must be a SavedModel, such as qmedoid.load(path). Got {type(model).__name__} "
-                "instead."
-            )
+            such = f"a SavedModel, such as qmedoid.load(path). Got {type(model).__name__} instead."
+            raise ParameterError(f"The {name!r} parameter must be {such}")
 
 
 def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnMismatch = "error") -> ModelDiff:
@@ -584,10 +579,8 @@ def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnM
     decisions = None
     if data is not None:
         tally = DecisionTally(old.model, new.model)
-
         with old._read(data, on_mismatch) as (of_old, old_issues), new._read(data, on_mismatch) as (of_new, new_issues):
-            for rows in row_slices(len(of_old), _AT_ONCE):
-                parts = [table.slice(rows.start, rows.stop - rows.start) for table in (of_old, of_new)]
-                tally.add(parts, [old_issues, new_issues])
+            for start in range(0, len(of_old), _AT_ONCE):
+                tally.add([table.slice(start, _AT_ONCE) for table in (of_old, of_new)], [old_issues, new_issues])
         decisions = tally.report()
     return compare_models(old.model, new.model, decisions, sha256=old.sha256)

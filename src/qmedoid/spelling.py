@@ -8,15 +8,16 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-_HIDDEN = re.compile(
+HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]"
 )
 """Letters that do not show: soft hyphens, signs of no width, marks of byte order and direction, fillers."""
-_BLANK, _ODD_BLANK = re.compile(r"\s"), re.compile(r"[^\S\x00-\x7f]")
+_BLANK = re.compile(r"\s")
 _SIGNS = str.maketrans("`´‘’‚‛ʹʻʼˈ′＇“”„‟″«»‐‑‒–—―−", "''''''''''''" + '"""""""' + "-------")
 _LETTERS = str.maketrans("АВЕКМНОРСТХЅІЈаеорсухѕіјΑΒΕΖΗΙΚΜΝΟΡΤΥΧον", "ABEKMHOPCTXSIJaeopcyxsijABEZHIKMNOPTYXov")
 _WORD = re.compile(r"[^\W\d_]+")
-_MAYBE = re.compile(r"[^\x00-\x7f]|`|\.\s*$|[\t-\r]")
+ODD_LETTERS = r"[^\x00-\x7f]|`|\.\s*$|[\t-\r]"
+"""What texts hold of which another may look the same."""
 
 
 def did_you_mean(name: object, names: Iterable[object]) -> str:
@@ -52,11 +53,6 @@ def number_of(text: str) -> float | None:
         return None
 
 
-def visible(text: str) -> str:
-    """A text without letters that do not show, with plain blanks, and composed (NFC)."""
-    return unicodedata.normalize("NFC", _ODD_BLANK.sub(" ", _HIDDEN.sub("", text))).strip()
-
-
 def look(text: str) -> str:
     r"""A text that is the same for all texts that look like it.
 
@@ -68,9 +64,9 @@ def look(text: str) -> str:
     >>> look("Caf\u0065\u0301\u200b") == look("Caf\u00e9."), look("\u0441at") == "cat"
     (True, True)
     """
-    if _MAYBE.search(text) is None:
+    if re.search(ODD_LETTERS, text) is None:
         return text
-    plain = _BLANK.sub(" ", _HIDDEN.sub("", unicodedata.normalize("NFKC", text.translate(_SIGNS)))).strip()
+    plain = _BLANK.sub(" ", HIDDEN.sub("", unicodedata.normalize("NFKC", text.translate(_SIGNS)))).strip()
     plain = _WORD.sub(_in_latin, plain)
     return plain.rstrip(". ") or plain
 

@@ -16,7 +16,7 @@ from qmedoid import EvidenceClassifier, MedoidClassifier, check_table
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.leaks import LeakSearch, balanced_rows
+from qmedoid.tables.leaks import balanced_rows, find_leaks
 
 N = 1200
 SHARES = pytest.mark.parametrize("share", [0.5, 0.1])
@@ -42,9 +42,9 @@ def leaks(columns: dict[str, object], y: np.ndarray) -> list[tuple[str, bool, tu
     table = as_table(columns)
     names, codes = np.unique(labels(y) if y.dtype == bool else y, return_inverse=True)
     rows = infer_columns(table).columns, codes, names.tolist()
-    found = LeakSearch(table, *rows).found()
+    found = find_leaks(table, *rows)
     # The search of a fit passes over most columns, and finds the same problems.
-    quick = LeakSearch(table, *rows, is_quick=True).found()
+    quick = find_leaks(table, *rows, is_quick=True)
     assert [(one.code, one.columns) for one in quick if one.is_problem] == [
         (one.code, one.columns) for one in found if one.is_problem
     ]
@@ -197,7 +197,7 @@ def test_no_real_table_has_a_leak():
         rows = balanced_rows(codes, 60_000)
         table, codes = table.take(pa.array(rows)), codes[rows]
         columns = infer_columns(table, skip={about["target"]}).columns
-        found = LeakSearch(table, columns, codes, target.dictionary.to_pylist()).found()
+        found = find_leaks(table, columns, codes, target.dictionary.to_pylist())
         assert [leak for leak in found if leak.is_problem] == [], name
 
 
@@ -298,7 +298,7 @@ def test_rows_are_drawn_of_every_class_alike():
     assert np.bincount(codes[rows]).tolist() == [5_000, 100]
     assert balanced_rows(codes[:9_000], 10_000).tolist() == list(range(9_000))
     table = pa.table({"x": np.where(codes == 1, np.nan, 0.5 + np.arange(50_000))})
-    (leak,) = LeakSearch(table, infer_columns(table).columns, codes, ["a", "b"]).found()
+    (leak,) = find_leaks(table, infer_columns(table).columns, codes, ["a", "b"])
     assert leak.message.startswith("column 'x' alone separates the classes")
     assert rows[len(rows) // 2] > 20_000
 
@@ -309,4 +309,4 @@ def test_shares_of_drawn_rows_are_those_of_the_table():
     codes = (np.arange(30_000) % 50 == 0).astype(int)
     x = np.where(rng.random(30_000) < np.where(codes == 1, 0.6, 0.005), np.nan, rng.normal(size=30_000))
     table = pa.table({"x": x})
-    assert LeakSearch(table, infer_columns(table).columns, codes, ["a", "b"]).found() == []
+    assert find_leaks(table, infer_columns(table).columns, codes, ["a", "b"]) == []

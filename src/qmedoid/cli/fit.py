@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from qmedoid._version import __version__
 from qmedoid.cli.fitting import (
-    FittedParts,
     cross_validate,
     dataset_settings,
     evaluated_fold,
@@ -164,9 +163,10 @@ def run(options: FitOptions) -> None:
                 _fit_in_passes(passes, classifier, options, output, limit, began)
                 return
             data = read_dataset(options, source)
-            parts = _split(options, data, test)
-            options, chosen, together, known = held_together(options, data, test, limit)
-            parts = parts if chosen is data else _split(options, chosen, test)
+            parts, together, known = _split(options, data, test), None, None
+            if data.repeats:
+                options, chosen, together, known = held_together(options, data, test, limit)
+                parts = parts if chosen is data else _split(options, chosen, test)
         _fit_whole(classifier, options, output, limit, began, *parts, known, {"together": together})
 
 
@@ -196,7 +196,7 @@ def _fit_whole(
     train: Dataset,
     held_out: Dataset | None,
     folds: Folds | None,
-    known: FittedParts | None,
+    known: tuple[Any, Model, float] | None,
     more: dict[str, Any],
 ) -> None:
     """Fit a table that fits in memory, unless that fit is known, and compare the model with others."""
@@ -205,7 +205,7 @@ def _fit_whole(
         fitted, model = fit_dataset(options, classifier, train)
         fit_seconds = time.perf_counter() - fit_began
     else:
-        fitted, model, fit_seconds = known.fitted, known.model, known.seconds
+        fitted, model, fit_seconds = known
     # Seconds are printed and not kept: the same fit gives the same files, unless there was no time for a part.
     more["seconds"] = _seconds(began, limit)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}

@@ -7,18 +7,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Codes
 from qmedoid.cli.documents import HeldTogetherDict, HeldTogetherFiguresDict
-from qmedoid.cli.options import TableOptions, cut_of, word_or_number
+from qmedoid.cli.options import TableOptions, cut_of
 from qmedoid.cli.output import note, progress_bar
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning, warn
 from qmedoid.metrics.texts import figure_text
 from qmedoid.model.model import Decisions, Model
+from qmedoid.spelling import number_of
 from qmedoid.tables.dataset import Dataset, DatasetSettings, Folds, check_roles, read_roles_file
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.documents import EvaluationDict
@@ -106,8 +107,9 @@ def make_classifier(options: "FitOptions", *, shown: bool = True) -> Any:
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.parameters import check_parameters
 
+    refine = number_of(options.refine)
     settings: dict[str, Any] = {
-        "refine": word_or_number(options.refine),
+        "refine": options.refine if refine is None else refine,
         "operating_point": cut_of(options),
         "random_state": options.seed,
         "class_weight": options.class_weight,
@@ -204,26 +206,15 @@ def fit_dataset(options: "FitOptions", classifier: Any, data: Dataset) -> tuple[
     return fitted, replace(model, contract=contract, parameters=parameters, training=training)
 
 
-class FittedParts(NamedTuple):
-    """A fit to the training rows of a split, and its losses on the held-out ones."""
-
-    fitted: Any
-    model: Model
-    seconds: float
-    figures: HeldTogetherFiguresDict
-    losses: "LossDifferenceDict"
-
-
 def held_together(
     options: "FitOptions", data: Dataset, test: float | str, limit: "TimeLimit"
-) -> tuple["FitOptions", Dataset, HeldTogetherDict | None, FittedParts | None]:
-    """Fit with rows held out together that seem to belong together, and one by one, and choose.
+) -> tuple["FitOptions", Dataset, HeldTogetherDict | None, tuple[Any, Model, float] | None]:
+    """Fit with rows held out together that were found to belong together, and one by one, and choose.
 
-    Returns the options and rows to go on with, what was found, and the fit to the training rows of these if `test` is a
-    share of the rows. Where a column is learned from, and of runs, rows stay as they are; a warning says so.
+    Returns the options and rows to go on with, what was found, and the fit to the training rows of these, with its
+    seconds, if `test` is a share of the rows. Where a column is learned from, and of runs, rows stay as they are; a
+    warning says so.
     """
-    if not data.repeats:
-        return options, data, None, None
     found, name = data.repeats[0], data.repeats[0].column
     if options.time_column is not None:  # who is held out by time may well be known
         warn(f"{found.message()}.")
@@ -231,26 +222,28 @@ def held_together(
     is_near, is_learned = found.kind == "near_rows", name in {column.name for column in data.kinds.columns}
     may_use = is_near or not (is_learned or found.kind == "runs")
     share = _SHARE if isinstance(test, str) or not test else test
-    fits = dict[bool, FittedParts]()
+    known, figures = dict[bool, tuple[Any, Model, float]](), dict[bool, HeldTogetherFiguresDict]()
+    losses = dict[bool, "LossDifferenceDict"]()
     try:
         together = data if is_near else data.grouped(found)
         apart = replace(data, settings=replace(data.settings, alone=True)) if is_near else data
         for is_together in (may_use, not may_use):
-            expected = next((one.seconds for one in fits.values()), 0.0)
-            if fits and not limit.allows("the figures with and without groups", expected):
+            expected = next((seconds for *_, seconds in known.values()), 0.0)
+            if known and not limit.allows("the figures with and without groups", expected):
                 break
             with warnings.catch_warnings():
-                if fits:
+                if known:
                     warnings.simplefilter("ignore", QMedoidWarning)
                 changed = replace(options, group_column=name) if is_together and name is not None else options
                 rows = together if is_together else apart
-                fits[is_together] = _fitted_parts(changed, rows, share, data.rows, found.groups)
+                fitted = _fitted_parts(changed, rows, share, data.rows, found.groups)
+                known[is_together], figures[is_together], losses[is_together] = fitted
     except ValueError as error:
         warn(f"{found.message()}. What that changes is not known: {error}")
         return options, data, None, None
     difference = None
-    if len(fits) == 2:
-        some, others = fits[True].losses, fits[False].losses
+    if len(losses) == 2:
+        some, others = losses[True], losses[False]
         difference = some["mean"] - others["mean"] > _ERRORS * math.hypot(some["error"], others["error"])
     used = is_near or (may_use and difference is not False)
     told: HeldTogetherDict = {
@@ -258,18 +251,20 @@ def held_together(
         "column": name,
         "groups": int(found.groups.max()) + 1,
         "used": used,
-        "together": fits[True].figures if True in fits else None,
-        "one_by_one": fits[False].figures if False in fits else None,
+        "together": figures.get(True),
+        "one_by_one": figures.get(False),
         "beyond_errors": difference,
     }
     (note if used or difference is False else warn)(_held_together_text(*found.words(), told))
     if used and name is not None:
         options, data = replace(options, group_column=name), together
-    return options, data, told, fits.get(used) if share == test else None
+    return options, data, told, known.get(used) if share == test else None
 
 
-def _fitted_parts(options: "FitOptions", data: Dataset, test: float, numbers: Codes, groups: Codes) -> FittedParts:
-    """A fit to training rows, and figures of the held-out ones; of the groups of all rows one is one draw."""
+def _fitted_parts(
+    options: "FitOptions", data: Dataset, test: float, numbers: Codes, groups: Codes
+) -> tuple[tuple[Any, Model, float], HeldTogetherFiguresDict, "LossDifferenceDict"]:
+    """A fit to training rows, with figures and losses of the held-out ones; of the groups of all rows one is a draw."""
     from qmedoid.estimators.comparison import paired_difference, row_losses
 
     train, held_out = data.split(test, options.seed)
@@ -289,7 +284,7 @@ def _fitted_parts(options: "FitOptions", data: Dataset, test: float, numbers: Co
         "rows": len(rows),
     }
     difference = paired_difference(losses, np.zeros(len(rows)), np.unique(together, return_inverse=True)[1])
-    return FittedParts(fitted, model, seconds, figures, difference)
+    return (fitted, model, seconds), figures, difference
 
 
 def _held_together_text(found: str, advice: str, told: HeldTogetherDict) -> str:

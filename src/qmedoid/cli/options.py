@@ -272,10 +272,7 @@ def cut_of(options: PointOptions | CutOptions) -> Any:
         low, high, allowed = _RANGES.get(name, (0.0, math.inf, "a number above 0"))
         if not low < value < high:
             raise ParameterError(f"--{name.replace('_', '-')} must be {allowed}. Got {value:g} instead.")
-    return (given.get("threshold", given) or None) if word is None else word_or_number(word)
-
-
-def word_or_number(text: str) -> str | float:
-    """A number where the text is one, or a percentage; words are checked with the parameters of a fit."""
-    number = number_of(text)
-    return text if number is None else number
+    if word is None:
+        return given.get("threshold", given) or None
+    number = number_of(word)
+    return word if number is None else number  # words are checked with the parameters of a fit

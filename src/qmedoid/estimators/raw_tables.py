@@ -46,7 +46,7 @@ from qmedoid.tables.dataset import Dataset, DatasetSettings, check_roles
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
 from qmedoid.tables.kinds import IDENTIFIERS
-from qmedoid.tables.leaks import LeakSearch
+from qmedoid.tables.leaks import find_leaks
 from qmedoid.tables.roles import check_missing
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
 
@@ -330,7 +330,7 @@ def _fit_columns(
     found = [data.groups, *(one.groups for one in data.repeats if one.kind != "runs" and one.is_sure)]
     groups = next((one for one in found if one is not None), None)
     labels = target.classes.tolist()
-    leaks = LeakSearch(data.table, kinds.columns, target.codes, labels, groups=groups, is_quick=True).found()
+    leaks = find_leaks(data.table, kinds.columns, target.codes, labels, groups=groups, is_quick=True)
     kept = {name for name, role in roles.items() if role == "keep"}
     given_away = [one.message for one in leaks if one.is_problem and kept.isdisjoint(one.columns)]
     notes += given_away

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,21 +42,11 @@ Link: TypeAlias = tuple[Codes, Bits]
 """Rows, and a key of each; those of one key are nearly equal."""
 
 
-class ClassAgreement(NamedTuple):
-    """How often two rows of a group have the same class: 0 is chance, 1 always.
+def class_agreement(groups: Codes, codes: Codes) -> tuple[float, int, int, int]:
+    r"""How much more often than by chance two rows of a group have the same class: 0 is chance, 1 always.
 
-    With the groups of two rows or more, how many of these hold one class alone, and how many one that is not the class
-    of most of them.
-    """
-
-    excess: float
-    n_groups: int
-    n_pure: int
-    n_others: int
-
-
-def class_agreement(groups: Codes, codes: Codes) -> ClassAgreement:
-    r"""How much more often than by chance two rows of a group have the same class.
+    With the number of groups of two rows or more, of those that hold one class alone, and of those that hold one which
+    is not the class of most of them.
 
     With :math:`n_{gc}` rows of class c in the group g of :math:`n_g` rows and weights :math:`w_g = \min(n_g - 1, 10)`,
 
@@ -70,7 +60,7 @@ def class_agreement(groups: Codes, codes: Codes) -> ClassAgreement:
     kept = sizes[of_cell] > 1
     of_cell, class_of, counts = of_cell[kept], class_of[kept], counts[kept]
     if not len(of_cell):
-        return ClassAgreement(0.0, 0, 0, 0)
+        return 0.0, 0, 0, 0
     n = sizes[of_cell]
     weights = np.minimum(n - 1, _MOST_WEIGHT)
     total = float(np.minimum(sizes[sizes > 1] - 1, _MOST_WEIGHT).sum())
@@ -79,7 +69,7 @@ def class_agreement(groups: Codes, codes: Codes) -> ClassAgreement:
     chance = float(shares @ shares)
     pure = np.bincount(class_of[counts == n], minlength=1)
     excess = 0.0 if chance >= 1.0 else (same - chance) / (1.0 - chance)
-    return ClassAgreement(excess, int((sizes > 1).sum()), int(pure.sum()), int(pure.sum() - pure.max()))
+    return excess, int((sizes > 1).sum()), int(pure.sum()), int(pure.sum() - pure.max())
 
 
 def rows_together(values: Array, codes: Codes) -> tuple[Codes | None, bool]:
@@ -121,13 +111,15 @@ def near_groups(columns: Sequence[npt.NDArray[Any]], codes: Codes) -> Codes | No
     near = sizes[groups] > 1
     if near.mean() < _LEAST_SHARE or len(sizes) < _FEWEST_GROUPS or sizes.max() > _LARGEST_SHARE * len(rows):
         return None
-    found = class_agreement(groups, codes[rows])
-    return numbered(groups[equal]) if found.excess >= _LEAST_EXCESS else None
+    excess = class_agreement(groups, codes[rows])[0]
+    return numbered(groups[equal]) if excess >= _LEAST_EXCESS else None
 
 
 def _links_by_one_cell(columns: Sequence[npt.NDArray[Any]], hashes: Bits) -> list[Link]:
     """Rows with keys, equal where rows differ in one cell; none where these are no copies."""
-    order = sorted(range(len(columns)), key=lambda place: -_n_different(columns[place]))
+    # Ranks are dense; hardly a float comes twice.
+    different = [len(one) if one.dtype.kind == "f" else int(one.max(initial=0)) + 1 for one in columns]
+    order = sorted(range(len(columns)), key=lambda place: -different[place])
     links, near = list[Link](), np.zeros(len(hashes), dtype=np.bool_)
     for start in range(_N_BLOCKS):
         block = order[start::_N_BLOCKS]
@@ -216,10 +208,6 @@ def _token(column: npt.NDArray[Any], place: int) -> Bits:
     plain = np.where(np.isnan(column), np.nan, column + 0.0) if column.dtype.kind == "f" else column.astype(np.int64)
     salt = mixed(np.array([place + 1], dtype=np.uint64))
     return mixed(mixed(np.ascontiguousarray(plain).view(np.uint64).copy()) + salt)
-
-
-def _n_different(column: npt.NDArray[Any]) -> int:
-    return len(column) if column.dtype.kind == "f" else int(column.max(initial=0)) + 1
 
 
 def _repeats(keys: Bits) -> Flags:

@@ -184,7 +184,7 @@ class PassFit:
                 warn(note)
         table, alike = in_one_look(table, settings.unread)
         rows = table.column(ROW).to_numpy()
-        kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows, rows).with_notes(alike)
+        kinds = settings.infer(table.drop_columns([ROW]), self.counted.n_rows, rows, alike)
         split = self._split(table, kinds.columns)
         training, draws = self._training_rows(raw, split)
         weights = None

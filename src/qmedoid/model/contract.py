@@ -6,7 +6,7 @@ Every column of a contract has one encoding, which gives one or more numbers per
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -50,15 +50,6 @@ DATE_SPELLINGS = (*_ORDERS, *(order + "y" for order in _ORDERS), "yyyymmdd")
 """Orders of day, month and year that a text does not show by itself, yy of two digits, and dates as whole numbers."""
 
 
-class NumberSpelling(NamedTuple):
-    """A spelling of numbers in its parts: signs, whether letters such as k and M multiply, unit, may it be absent."""
-
-    form: str
-    is_scaled: bool
-    unit: str
-    may_lack_unit: bool
-
-
 def is_spelling(kind: Kind, spelling: str) -> bool:
     """Whether a text is a spelling of columns of a kind."""
     if kind == "number":
@@ -66,12 +57,15 @@ def is_spelling(kind: Kind, spelling: str) -> bool:
     return kind == "date" and spelling in DATE_SPELLINGS
 
 
-def split_spelling(spelling: str) -> NumberSpelling:
-    """The parts of a spelling of numbers that is none of `COMPOUND`: ``"1.234,5 %"`` has ``"1.234,5"`` and ``"%"``."""
+def split_spelling(spelling: str) -> tuple[str, bool, str, bool]:
+    """Signs of a spelling that is none of `COMPOUND`, whether letters such as k and M multiply, unit, may it be absent.
+
+    ``"1.234,5k kg?"`` is ``("1.234,5", True, "kg", True)``.
+    """
     found = _NUMBER_FORM.fullmatch(spelling)
     if found is None:
         raise ValueError(f"{spelling!r} is no spelling of numbers, such as '1.234,5' or '1,234.5 %'.")
-    return NumberSpelling(found["form"], bool(found["scaled"]), found["unit"] or "", bool(found["may_lack"]))
+    return found["form"], bool(found["scaled"]), found["unit"] or "", bool(found["may_lack"])
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def _column_facts(model: Model, sample: Sample | None, importance: Array | None)
         labeled, alone = np.flatnonzero(sample.codes >= 0), None
         classes = np.unique(sample.codes[labeled], return_inverse=True)[1].astype(np.int32)
         if column.name in cells.column_names and len(labeled) >= 50 and classes.any():
-            alone = judged_alone(cells.column(column.name).take(pa.array(labeled)), column, classes)
+            alone = judged_alone(cells.select([column.name]).take(pa.array(labeled)), column, classes)
         facts[column.name] = {"alone": alone, "missing_rows": missing, "rows": len(sample.codes)}
     return facts
 

@@ -6,7 +6,7 @@ small table of numbers takes to be scored: they are imported where a text turns 
 
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.row_groups import ranks
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Column, Kind
-from qmedoid.spelling import look
+from qmedoid.spelling import ODD_LETTERS, look
 from qmedoid.tables.arrow import number_blocks
 
 Floats = npt.NDArray[np.float64]
@@ -28,8 +28,6 @@ _LAST_SECOND = 2**63 // 10**6
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _TRUE, _FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 _FRACTION = r"^-?(0|[1-9]\d{0,14})\.\d*$"
-ODD_LETTERS = r"[^\x00-\x7f]|`|\.\s*$|[\t-\r]"
-"""What texts hold of which another may look the same."""
 LARGEST = 1e150
 """Numbers beyond this have squares that leave the range of double precision; models do not take them."""
 
@@ -321,27 +319,34 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
     missing ones last. Levels are in the order of their names, behind missing ones.
     """
     places = np.empty((table.num_rows, len(columns)), dtype=np.intp)
-    numbers = [place for place, column in enumerate(columns) if column.kind == "number"]
-    others = np.ones(len(columns), dtype=np.bool_)
-    for block, values in number_blocks(table, [columns[place].name for place in numbers]):
-        of_block = np.array(numbers)[block]
-        places[:, of_block], others[of_block] = ranks(with_equal_cells(_without_huge(values))), False
-    for place in np.flatnonzero(others).tolist():
-        column, given = columns[place], table.column(columns[place].name)
-        if column.kind == "category":
-            encoded = texts(without_missing_values(given, column)).dictionary_encode()
-            names = np.array(encoded.dictionary.to_pylist(), dtype=object)
-            codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            found = np.append(np.argsort(np.argsort(names)), -1)[codes]
-            places[:, place] = found - found.min(initial=0)
-            continue
-        values = _without_huge(floats(read(given, column).values)[:, None])
-        places[:, place] = ranks(with_equal_cells(values))[:, 0]
-    return places, [column.kind == "category" for column in columns]
+    for block, values in value_blocks(table, columns):
+        places[:, block] = ranks(with_equal_cells(values))
+    is_level = [column.kind == "category" for column in columns]
+    for place in np.flatnonzero(is_level).tolist():
+        encoded = texts(without_missing_values(table.column(columns[place].name), columns[place])).dictionary_encode()
+        names = np.array(encoded.dictionary.to_pylist(), dtype=object)
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        found = np.append(np.argsort(np.argsort(names)), -1)[codes]
+        places[:, place] = found - found.min(initial=0)
+    return places, is_level
+
+
+def value_blocks(table: pa.Table, columns: Sequence[Column]) -> Iterator[tuple[Codes, Array]]:
+    """Numbers, truth values and dates of columns that are no categories: some of their places, and cells (n, k).
+
+    Missing cells are NaN, and so are infinite ones, and those beyond all that is measured.
+    """
+    left = {place for place, column in enumerate(columns) if column.kind != "category"}
+    numbers = np.array([place for place, column in enumerate(columns) if column.kind == "number"], dtype=np.intp)
+    for block, values in number_blocks(table, [columns[place].name for place in numbers.tolist()]):
+        left -= {*numbers[block].tolist()}
+        yield numbers[block], _without_huge(values)
+    for place in sorted(left):
+        values = floats(read(table.column(columns[place].name), columns[place]).values)[:, None]
+        yield np.array([place]), _without_huge(values)
 
 
 def _without_huge(values: Array) -> Array:
-    """Numbers with NaN for those that are infinite or beyond all that is measured, which count as missing."""
     huge = np.abs(values) > LARGEST
     return np.where(huge, np.nan, values) if huge.any() else values
 

@@ -21,7 +21,7 @@ from qmedoid.tables.documents import (
     CheckFindingDict,
 )
 from qmedoid.tables.kinds import CONSTANT, EMPTY, FREE_TEXT, IDENTIFIERS, Inferred, are_times_of_day, infer_columns
-from qmedoid.tables.leaks import FEW, LEAKS, STRONG, LeakSearch, figure_name, judged_alone
+from qmedoid.tables.leaks import FEW, LEAKS, STRONG, figure_name, find_leaks, judged_alone
 from qmedoid.tables.repeats import find_repeats
 from qmedoid.tables.roles import Role, Sentinels, quoted
 from qmedoid.tables.targets import class_labels, target_notes, unlabeled_note
@@ -54,7 +54,7 @@ def check_rows(
     n_rows, counted = table.num_rows, list[CheckedClassDict]()
     if target is not None:
         table, counted = check.classes_of(table, (missing or {}).get(target, ()))
-    inferred = infer_columns(table, skip={target} if target else (), **how).with_notes(alike)
+    inferred = infer_columns(table, skip={target} if target else (), notes=alike, **how)
     table = cells.with_missing_values_out(table, inferred.columns)
     drafts = {column.name: column for column in inferred.columns}
     columns = list[CheckedColumnDict]()
@@ -85,7 +85,8 @@ def check_rows(
         hashes = mixed(hashes * _STEP + (codes.astype(np.int64) + 2).astype(np.uint64))
         if check.codes is not None and judge:
             together = None if groups is None else groups[judged]
-            shown["alone"] = judged_alone(column.take(pa.array(judged)), draft, check.codes[judged], together)
+            some = table.select([name]).take(pa.array(judged))
+            shown["alone"] = judged_alone(some, draft, check.codes[judged], together)
     check.leaks(table, inferred.columns, columns, roles, groups)
     duplicates: CheckDuplicatesDict = {"rows": 0, "contrary_rows": 0}
     if drafts:
@@ -255,7 +256,7 @@ class _Check:
         if self.codes is None:
             return
         names, kept = list(dict.fromkeys(self.labels.to_pylist())), {one for one in roles if roles[one] == "keep"}
-        found = LeakSearch(table, drafts, self.codes, names, groups=groups).found()
+        found = find_leaks(table, drafts, self.codes, names, groups=groups)
         for leak in found:
             is_problem = leak.is_problem and kept.isdisjoint(leak.columns)
             self.add(leak.code, leak.message, *leak.columns, is_problem=is_problem)

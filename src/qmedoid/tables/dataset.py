@@ -78,10 +78,17 @@ class DatasetSettings:
         """The target, and columns that no model reads."""
         return {str(self.target), *(name for name, role in self.all_roles.items() if role == "ignore")}
 
-    def infer(self, table: pa.Table, n_rows: int | None = None, rows: Codes | None = None) -> Inferred:
+    def infer(
+        self,
+        table: pa.Table,
+        n_rows: int | None = None,
+        rows: Codes | None = None,
+        notes: Mapping[str, str] | None = None,
+    ) -> Inferred:
         """The kinds of the columns of a table; one without a column to learn from is refused.
 
-        `n_rows` are the rows of which those of the table are a sample, `rows` their numbers in the source.
+        `n_rows` are the rows of which those of the table are a sample, `rows` their numbers in the source; `notes` tell
+        what is known of columns already.
         """
         found = infer_columns(
             table,
@@ -92,6 +99,7 @@ class DatasetSettings:
             missing={name: values for name, values in self.missing.items() if name != self.target},
             n_rows=n_rows,
             rows=rows,
+            notes=notes,
         )
         _check_any(found)
         used = {getattr(self, use): why for use, (_, why) in _USES.items()}
@@ -133,7 +141,7 @@ class Dataset:
         found = kinds
         table, alike = cells.in_one_look(table, settings.unread)
         if found is None:
-            found = settings.infer(table, rows=rows).with_notes(alike)
+            found = settings.infer(table, rows=rows, notes=alike)
             if target.name in table.column_names:
                 found = replace(found, left_out={str(target.name): _TARGET_NAME, **found.left_out})
         rows = np.arange(table.num_rows) if rows is None else rows
@@ -193,7 +201,7 @@ class Dataset:
             times = _times_in(table, settings.times)
             if kind_of_type(times.type) == "date" and are_times_of_day(cells.read(times, "date").values):
                 notes.append(f"{clock_note(settings.times)}.")
-        kinds = settings.infer(table, rows=rows).with_notes(alike) if like is None else like.kinds
+        kinds = settings.infer(table, rows=rows, notes=alike) if like is None else like.kinds
         table, whole = (cells.with_missing_values_out(one, kinds.columns) for one in (table, whole))
         return cls(
             table, kinds, target, settings, rows, int(rows.max()) + 1, groups, weights, times, tuple(notes),

@@ -159,7 +159,27 @@ def _spelling(cells: pa.Array, order: str | None) -> Spelt:
     signs = [one for one, found in numeric.items() if len(found)]
     if len(signs) > 1:
         return Spelt(None, problem=f"{_first(numeric[signs[0]])} and {_first(numeric[signs[1]])} are not alike")
-    return _order(numeric[signs[0]], *signs[0], order) if signs else Spelt("")
+    if not signs:
+        return Spelt("")
+    (sign, year), cells = signs[0], numeric[signs[0]]
+    parts = [
+        pc.replace_substring_regex(cells, _numeric(sign, year), rf"\{place}").cast(pa.int64()) for place in (1, 2, 3)
+    ]
+    y = "y" if year == _YEAR_DIGITS[0] else "yy"
+    spellings = {"day-first": f"d{sign}m{sign}{y}", "month-first": f"m{sign}d{sign}{y}"}
+    if y == "yy" and pc.max(parts[2]).as_py() <= 31 and len(parts[2].unique()) > len(parts[0].unique()):
+        return Spelt(None, problem=f"{_first(cells)} may begin or end with the year")
+    over = [pc.greater(part, 12) for part in parts[:2]]
+    shows = [pc.any(flags).as_py() for flags in over]
+    if all(shows):
+        first, second = (_first(cells.filter(flags)) for flags in over)
+        return Spelt(None, problem=f"{first} has the day first and {second} the month")
+    if any(shows):
+        return Spelt(spellings["day-first" if shows[0] else "month-first"])
+    if order is None and y == "yy":  # or a version such as 1.2.10
+        how = "--date-order day-first or month-first says it (date_order='day-first' in Python)"
+        return Spelt(None, problem=f"nothing shows whether {_first(cells)} begins with the day or the month; {how}")
+    return Spelt(None, ambiguous=sign) if order is None else Spelt(spellings[order])
 
 
 def other_dates(text: pa.Array) -> pa.Array:
@@ -235,28 +255,6 @@ def _in_iso(text: pa.Array, spelling: str) -> pa.Array:
     iso = pc.replace_substring_regex(iso, r"-(\d)T", r"-0\1T")
     iso = pc.replace_substring_regex(iso, r"T(\d):", r"T0\1:")
     return pc.replace_substring_regex(iso, "T$", "")
-
-
-def _order(cells: pa.Array, sign: str, year: str, order: str | None) -> Spelt:
-    """Which of day and month comes first, by the cells that show it."""
-    parts = [
-        pc.replace_substring_regex(cells, _numeric(sign, year), rf"\{place}").cast(pa.int64()) for place in (1, 2, 3)
-    ]
-    y = "y" if year == _YEAR_DIGITS[0] else "yy"
-    spellings = {"day-first": f"d{sign}m{sign}{y}", "month-first": f"m{sign}d{sign}{y}"}
-    if y == "yy" and pc.max(parts[2]).as_py() <= 31 and len(parts[2].unique()) > len(parts[0].unique()):
-        return Spelt(None, problem=f"{_first(cells)} may begin or end with the year")
-    over = [pc.greater(part, 12) for part in parts[:2]]
-    shows = [pc.any(flags).as_py() for flags in over]
-    if all(shows):
-        first, second = (_first(cells.filter(flags)) for flags in over)
-        return Spelt(None, problem=f"{first} has the day first and {second} the month")
-    if any(shows):
-        return Spelt(spellings["day-first" if shows[0] else "month-first"])
-    if order is None and y == "yy":  # or a version such as 1.2.10
-        how = "--date-order day-first or month-first says it (date_order='day-first' in Python)"
-        return Spelt(None, problem=f"nothing shows whether {_first(cells)} begins with the day or the month; {how}")
-    return Spelt(None, ambiguous=sign) if order is None else Spelt(spellings[order])
 
 
 def _first(cells: pa.Array) -> str:

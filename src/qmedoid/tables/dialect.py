@@ -3,19 +3,18 @@
 import csv
 import io
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.spelling import visible
+from qmedoid.spelling import HIDDEN
 from qmedoid.tables.arrow import MISSING, check_unique, shortened
 
 DELIMITERS = (",", ";", "\t", "|")
+_ODD_BLANK = re.compile(r"[^\S\x00-\x7f]")
 _RECORDS = 200
 """Records that delimiters are judged by."""
 _FIRST = 1 << 14
@@ -243,7 +242,9 @@ def _find_decimal(text: str, delimiter: str) -> tuple[str, list[str]]:
 
 def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
     """Names of columns without blanks around them, made up where there are none, and what was adjusted."""
-    notes, names = [], [visible(cell) for cell in header]
+    # Without letters that do not show, with plain blanks, and composed.
+    names = [unicodedata.normalize("NFC", _ODD_BLANK.sub(" ", HIDDEN.sub("", cell))).strip() for cell in header]
+    notes = []
     odd = [new for new, old in zip(names, header, strict=True) if new and new != old.strip()]
     if odd:
         notes.append(f"Letters that do not show were dropped from the names of {len(odd)} columns, as in {odd[0]!r}.")
@@ -265,23 +266,3 @@ def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list
             "if the file has no header, add one."
         )
     return tuple(names), notes
-
-
-_FEW = 256
-"""Cells that show of most columns what they are not."""
-
-
-def maybe_thousands(values: npt.NDArray[Any]) -> bool:
-    """Whether floats may be whole numbers whose thousands were parted by points, as 1.275 and 935; NaN is missing.
-
-    The first values tell of most columns that they are none. The texts say more: see `text_kinds.may_be_thousands`.
-    """
-    return len(values) > 0 and _in_thousands(values[:_FEW]) and _in_thousands(values)
-
-
-def _in_thousands(values: npt.NDArray[Any]) -> bool:
-    sizes = np.abs(values[~np.isnan(values)].astype(np.float64))
-    fractions = sizes[sizes != np.trunc(sizes)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        is_odd = np.abs(1000 * fractions - np.rint(1000 * fractions)) > 1e-6
-    return not (is_odd.any() or (sizes >= 1000).any() or (fractions < 1).any())

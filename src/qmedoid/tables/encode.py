@@ -15,8 +15,8 @@ from qmedoid.model.model import Model
 from qmedoid.model.training_summary import KEY_BYTES, MOST_KEPT, Hashes, HeldOutCurve, SeenRows, TrainingSummary
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import FEWEST_COLUMNS, MOST_ROWS, number_blocks
-from qmedoid.tables.dialect import maybe_thousands
 from qmedoid.tables.difference import EXAMPLES, NAMED_LEVELS, Issues
+from qmedoid.tables.text_files import maybe_thousands
 
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000
 """In microseconds."""

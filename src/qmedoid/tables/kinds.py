@@ -17,10 +17,8 @@ from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened,
 from qmedoid.tables.roles import (
     Role,
     Sentinels,
-    find_level_sentinels,
-    find_sentinels,
-    may_hold_sentinels,
     quoted,
+    sentinels_of,
     with_missing_values,
 )
 
@@ -55,12 +53,6 @@ class Inferred:
     notes: dict[str, str] = field(default_factory=dict)
     sentinels: dict[str, Sentinels] = field(default_factory=dict)
 
-    def with_notes(self, more: Mapping[str, str]) -> "Inferred":
-        """The same with more notes on columns that are read."""
-        names = {column.name for column in self.columns}
-        notes = {name: f"{note}; {self.notes[name]}" if name in self.notes else note for name, note in more.items()}
-        return replace(self, notes=self.notes | {name: note for name, note in notes.items() if name in names})
-
 
 def kind_of_type(kind: pa.DataType) -> Kind | None:
     """What columns of an Arrow type are by default; None for lists, structs, bytes and columns without a type."""
@@ -84,6 +76,7 @@ def infer_columns(
     n_rows: int | None = None,
     missing: Mapping[str, Collection[Any]] | None = None,
     rows: Codes | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> Inferred:
     """Infer the kinds of all columns but those named in `skip`, such as the target.
 
@@ -91,35 +84,33 @@ def infer_columns(
     win over what cells look like. `decimal` and `date_order` are for texts that do not show them; without them a
     `DataError` says where nothing shows how texts are to be read. `n_rows` are the rows of which
     those of the table are a sample. `missing` are values that stand for missing cells, by column; `rows` are the
-    numbers of the rows in their source.
+    numbers of the rows in their source, and `notes` what is known of columns already.
     """
     if missing:
         how: dict[str, Any] = {"skip": skip, "roles": roles, "decimal": decimal, "date_order": date_order}
-        how |= {"n_rows": n_rows, "rows": rows}
+        how |= {"n_rows": n_rows, "rows": rows, "notes": notes}
         return _with_missing_values(table, missing, how)
-    columns, left_out, notes = [], {}, {}
+    columns, left_out, said = [], {}, dict[str, str]()
     roles = roles or {}
     if decimal is None and (shown := (table.schema.metadata or {}).get(DECIMAL)) is not None:
         decimal = shown.decode()
     plain = _plain_columns(table, [name for name in table.column_names if not (name in skip or name in roles)])
     for name in table.column_names:
-        if name in plain:
-            columns.append(plain[name])
-        if name in skip or name in plain:
+        if name in skip:
             continue
         role = roles.get(name)
-        if role == "ignore":
-            left_out[name] = "it was to be ignored"
-            continue
-        found = _look_at(name, table.column(name), (decimal, date_order, rows), role, n_rows)
+        found: tuple[Column, str | None] | str = "it was to be ignored"
+        if name in plain:
+            found = plain[name], None
+        elif role != "ignore":
+            found = _look_at(name, table.column(name), (decimal, date_order, rows), role, n_rows)
         if isinstance(found, str):
             left_out[name] = found
             continue
-        column, note = found
-        columns.append(column)
-        if note:
-            notes[name] = note
-    return Inferred(tuple(columns), left_out, notes, _sentinels(table, columns, n_rows))
+        columns.append(found[0])
+        if parts := [one for one in ((notes or {}).get(name), found[1]) if one]:
+            said[name] = "; ".join(parts)
+    return Inferred(tuple(columns), left_out, said, sentinels_of(table, columns, is_sample=n_rows is not None))
 
 
 def _with_missing_values(table: pa.Table, missing: Mapping[str, Collection[Any]], how: Mapping[str, Any]) -> Inferred:
@@ -153,28 +144,6 @@ def _with_missing_values(table: pa.Table, missing: Mapping[str, Collection[Any]]
     return replace(inferred, columns=columns, notes=notes)
 
 
-def _sentinels(table: pa.Table, columns: Sequence[Column], n_rows: int | None) -> dict[str, Sentinels]:
-    """Values that may stand for missing cells, by the columns that hold them."""
-    found = {}
-    kinds: dict[str, Kind] = {column.name: column.kind for column in columns if column.kind in ("number", "date")}
-    numbers = list(kinds)
-    looked_at = set[str]()
-    for block, values in number_blocks(table, [name if kinds[name] == "number" else "" for name in numbers]):
-        looked_at.update(numbers[place] for place in block)
-        for number in np.flatnonzero(may_hold_sentinels(values)).tolist():
-            found[numbers[block[number]]] = find_sentinels(values[:, number], "number")
-    for column in columns:
-        if column.name in kinds and column.name not in looked_at:
-            values = cells.read(table.column(column.name), column.kind, column.spelling).values
-            found[column.name] = find_sentinels(values, column.kind)
-        elif column.kind == "category":
-            levels = cells.texts(table.column(column.name)).drop_null().value_counts()
-            found[column.name] = find_level_sentinels(levels.field(0).to_pylist(), levels.field(1).to_pylist())
-    rows = "rows" if n_rows is None else "sampled rows"
-    names = [column.name for column in columns]
-    return {name: one._replace(rows=rows) for name in names if (one := found.get(name)) is not None}
-
-
 def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
     """Read rows of a table as other rows of it were read, so that a sample of rows reads no column in another way.
 
@@ -203,11 +172,11 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
 
 def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
     """Columns with the names of all levels in a table, where categories are closed; no encoding learns of them."""
-    made, names = [], set(table.column_names)
+    made, table = [], cells.with_missing_values_out(table, columns)
+    names = set(table.column_names)
     for column in columns:
         if column.levels and column.name in names:
-            given = cells.without_missing_values(table.column(column.name), column)
-            levels = cells.texts(given).drop_null().unique().to_pylist()
+            levels = cells.texts(table.column(column.name)).drop_null().unique().to_pylist()
             column = replace(column, levels=tuple(sorted({*column.levels, *levels})))
         made.append(column)
     return tuple(made)

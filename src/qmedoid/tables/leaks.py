@@ -15,7 +15,6 @@ from qmedoid.arrays import Array, Codes, Flags, column_slices
 from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import number_blocks
 from qmedoid.tables.roles import quoted
 
 LEAKS = ("target_copy", "gives_away", "nearly_target", "missing_by_class", "names_class", "pair")
@@ -57,8 +56,10 @@ class Leak(NamedTuple):
     is_problem: bool = True
 
 
-class LeakSearch:
-    """Rows of a table with their classes, in which columns are looked at one by one and two by two.
+def find_leaks(
+    table: pa.Table, columns: Sequence[Column], codes: npt.NDArray[Any], labels: Sequence[Any], **how: Any
+) -> list[Leak]:
+    """What says the class: single columns, then pairs of the others.
 
     Parameters
     ----------
@@ -69,11 +70,16 @@ class LeakSearch:
         The class of every row.
     labels : sequence
         The classes by their code.
-    groups : ndarray of shape (n,) or None
+    groups : ndarray of shape (n,) or None, default=None
         Rows that are held out together.
-    is_quick : bool
+    is_quick : bool, default=False
         Whether to pass over columns of numbers and dates that do not separate a few hundred rows, and pairs of most.
     """
+    return _Search(table, columns, codes, labels, **how).found()
+
+
+class _Search:
+    """Rows of a table with their classes, in which columns are looked at one by one and two by two."""
 
     def __init__(
         self,
@@ -92,13 +98,7 @@ class LeakSearch:
         self.codes, self.table = codes[rows], table if len(rows) == len(codes) else table.take(pa.array(rows))
         self.groups = None if groups is None else groups[rows]
         self.totals, self.figure = np.bincount(self.codes, minlength=len(labels)), figure_name(labels)
-        self.values, names = dict[str, Array](), [one.name if one.kind == "number" else "" for one in self.columns]
-        for places, block in number_blocks(self.table, names):
-            numbers = np.where(cells.is_usable(block), block, np.nan)
-            self.values |= {names[place]: numbers[:, number] for number, place in enumerate(places.tolist())}
-        for one in self.columns:
-            if one.name not in self.values:
-                self.values[one.name] = read_values(self.table.column(one.name), one)
+        self.values = read_values(self.table, self.columns)
 
     def found(self) -> list[Leak]:
         """What says the class: single columns, then pairs of the others."""
@@ -108,7 +108,16 @@ class LeakSearch:
         others = [column for column in self.columns if column.name not in named]
         for kind in ("number", "date", "category"):
             leaks += self._of_pairs([column.name for column in others if column.kind == kind], kind)
-        return [*leaks, *self._of_missing([column.name for column in others])]
+        leaks += self._of_missing([column.name for column in others])
+        for place, leak in enumerate(leaks):
+            name, is_one = leak.columns[-1], len(leak.columns) == 1
+            known, which = ("it is", "it") if is_one else ("both are", "one of them")
+            way_out = (
+                f"leave {which} out with --ignore {quoted(name)}, or say with --keep {quoted(name)} that {known} known "
+                f"before the class is (in Python roles={{{name!r}: 'ignore'}} or 'keep')"
+            )
+            leaks[place] = leak._replace(message=f"{leak.message}: {way_out}")
+        return leaks
 
     def _promising(self) -> list[Column]:
         """Columns that may be a problem: levels, numbers that separate some rows by a few bins, and gaps in a class."""
@@ -132,28 +141,28 @@ class LeakSearch:
     def _of_column(self, column: Column) -> Iterator[Leak]:
         """What a column says of the class by its cells, by where they are missing, and by words in them."""
         name, is_level, values = column.name, column.kind == "category", self.values[column.name]
-        is_missing, bins, out = np.isnan(values), bins_of(values, is_level=is_level), _way_out(name)
+        is_missing, bins = np.isnan(values), bins_of(values, is_level=is_level)
         # In the rows themselves no figure is lower than out-of-fold.
         alone, recall = separation(bins, None if is_level else values, self.codes, 1)
         n_different, is_copy = len(np.unique(values[~is_missing])), recall == 1.0 and not is_missing.any()
         if max(alone, recall) >= STRONG:
             alone, recall = separation(bins, None if is_level else values, self.codes, groups=self.groups)
         if is_copy and n_different == len(self.labels):
-            yield Leak("target_copy", f"column {name!r} is the target in other words: {out}", (name,))
+            yield Leak("target_copy", f"column {name!r} is the target in other words", (name,))
         if alone >= (GIVES_AWAY if self.totals.min() >= _FEWEST_OF_CLASS else _SURE):
-            message = f"column {name!r} alone separates the classes (out-of-fold {self.figure} {alone:.4f}): {out}"
+            message = f"column {name!r} alone separates the classes (out-of-fold {self.figure} {alone:.4f})"
             yield Leak("gives_away", message, (name,))
         if recall >= STRONG and n_different <= (_MOST_LEVELS if is_level else len(self.labels) + 2):
             message = f"column {name!r} is nearly the target in other words, right in {_percent(recall)} of each class"
-            yield Leak("nearly_target", f"{message}, on average: {out}", (name,))
+            yield Leak("nearly_target", f"{message}, on average", (name,))
         for where, flags in (("missing", is_missing), ("there", ~is_missing)) if is_missing.any() else ():
             code, purity, share = self._one_sided(flags)
             if purity == 1.0 or (purity >= _PURE and share >= _MOST_OF_CLASS):
                 message = f"column {name!r} is {where} in {_percent(share)} of the rows of class {self.labels[code]!r}"
-                message += f", and {_percent(purity)} of the rows where it is {where} are of that class: {out}"
+                message += f", and {_percent(purity)} of the rows where it is {where} are of that class"
                 yield Leak("missing_by_class", message, (name,), share >= _MOST_OF_CLASS)
         if is_level:
-            yield from self._of_words(name, out)
+            yield from self._of_words(name)
 
     def _one_sided(self, flags: Flags) -> tuple[int, float, float]:
         """The class that most of some rows are of, their share of it (0 if chance explains it), and its share of them.
@@ -170,7 +179,7 @@ class LeakSearch:
         is_odd = surprise > -np.log(_CHANCE) and purity / rest >= _LEAST_ODDS * usual / (1.0 - usual)
         return code, purity if is_odd else 0.0, float(shares[code])
 
-    def _of_words(self, name: str, out: str) -> Iterator[Leak]:
+    def _of_words(self, name: str) -> Iterator[Leak]:
         """Whether cells that hold the words of a class are of that class."""
         levels = cells.texts(self.table.column(name)).dictionary_encode().dictionary.to_pylist()
         held = [{word.casefold() for word in _WORD.findall(level)} for level in levels]
@@ -180,13 +189,17 @@ class LeakSearch:
             most, purity, share = self._one_sided(np.isin(self.values[name], places)) if places else (-1, 0.0, 0.0)
             if most == code and purity >= _PURE:
                 message = f"column {name!r} names the class {label!r} in {_percent(share)} of its rows, and "
-                message += f"{_percent(purity)} of the rows where it does are of that class: {out}"
+                message += f"{_percent(purity)} of the rows where it does are of that class"
                 yield Leak("names_class", message, (name,))
 
     def _of_pairs(self, names: Sequence[str], kind: Kind) -> Iterator[Leak]:
         """Pairs of columns of one kind of which it says the class whether they are equal, or which is larger."""
-        names = names[: self.most_paired]
-        values = _common_codes(self.table, names) if kind == "category" else self.values
+        names, values = names[: self.most_paired], self.values
+        if kind == "category":  # the same number for the same level of all of them
+            texts = pa.chunked_array([cells.texts(self.table.column(name)) for name in names], pa.string())
+            chunks = texts.dictionary_encode().unify_dictionaries().chunks
+            codes = (np.asarray(one.indices.to_numpy(zero_copy_only=False), dtype=np.float64) for one in chunks)
+            values = dict(zip(names, codes, strict=True))
         many = {name: values[name] for name in names if len(np.unique(values[name])) > _FEWEST_VALUES}
         yield from self._joined(many, {"{0} equals {1}": np.equal} if kind == "category" else _ORDERS)
 
@@ -200,10 +213,14 @@ class LeakSearch:
         names, n_rows = [*columns], max(_FEWEST_PAIRED, _PAIRED_CELLS // max(len(columns), 1))
         rows = balanced_rows(self.codes, _FEWEST_PAIRED if self.is_quick else n_rows)
         X, codes = [column[rows] for column in columns.values()], self.codes[rows]
+        totals = np.bincount(codes)[:, None]
+        is_class = (codes == np.arange(len(totals))[:, None]).astype(np.float64)
         for first, name in enumerate(names[:-1]):
             others, found = np.column_stack(X[first + 1 :]), set[int]()
             for way, join in ways.items():
-                gains = _gains(codes, join(X[first][:, None], others))
+                # For every class and column the share of rows in the class where it is so, minus that in the others.
+                hits = is_class @ join(X[first][:, None], others)
+                gains = hits / totals - (hits.sum(axis=0) - hits) / (len(codes) - totals)
                 where = np.argwhere(np.abs(gains) >= 2.0 * STRONG - 1.0).tolist()
                 # First the class that it is a sign of, not the others that it is a sign against.
                 for code, place in sorted(where, key=lambda one: -gains[one[0], one[1]]):
@@ -222,7 +239,7 @@ class LeakSearch:
                     )
                     # Which of two numbers is larger may be known for a good reason.
                     is_problem = ways is not _ORDERS or join is np.equal or recall >= GIVES_AWAY
-                    yield Leak("pair", f"{message} on average: {_way_out(*both)}", both, is_problem)
+                    yield Leak("pair", f"{message} on average", both, is_problem)
 
 
 def figure_name(labels: Sequence[Any]) -> Literal["ROC-AUC", "mean recall"]:
@@ -230,45 +247,17 @@ def figure_name(labels: Sequence[Any]) -> Literal["ROC-AUC", "mean recall"]:
     return "ROC-AUC" if len(labels) == 2 else "mean recall"
 
 
-def _way_out(*names: str) -> str:
-    """What to do about a column, or about one of two."""
-    known, which = ("it is", "it") if len(names) == 1 else ("both are", "one of them")
-    name = quoted(names[-1])
-    return (
-        f"leave {which} out with --ignore {name}, or say with --keep {name} that {known} known before the class is "
-        f"(in Python roles={{{names[-1]!r}: 'ignore'}} or 'keep')"
-    )
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def _gains(codes: npt.NDArray[Any], flags: Flags) -> Array:
-    """For every class and column of flags (n, k) the share of flags in the class minus that in the others, (C, k)."""
-    totals = np.bincount(codes)
-    is_class = (codes == np.arange(len(totals))[:, None]).astype(np.float64)
-    hits = is_class @ flags
-    others = (hits.sum(axis=0) - hits) / (len(codes) - totals)[:, None]
-    return np.asarray(hits / totals[:, None] - others)
-
-
 def _best_recall(values: Array, is_class: Flags) -> float:
     """The mean recall of a class and of all others by one column, its bins or an interval, in the rows themselves."""
-    bins = bins_of(values, is_level=False)
-    counts = [np.bincount(bins[side], minlength=int(bins.max()) + 1) / side.sum() for side in (is_class, ~is_class)]
     order = np.argsort(values)
     gained = np.where(is_class, 1.0 / is_class.sum(), -1.0 / (~is_class).sum())[order].cumsum()
     ends = np.append(gained[np.flatnonzero(np.diff(values[order]) != 0)], 0.0)
-    return max(float(np.maximum(*counts).sum() / 2.0), 0.5 + 0.5 * float(np.ptp(ends)))
-
-
-def _common_codes(table: pa.Table, names: Sequence[str]) -> dict[str, Array]:
-    """Levels of several columns as numbers, the same for the same level; NaN where a cell is missing."""
-    encoded = pa.chunked_array([cells.texts(table.column(name)) for name in names], pa.string()).dictionary_encode()
-    chunks = encoded.unify_dictionaries().chunks
-    codes = [np.asarray(one.indices.to_numpy(zero_copy_only=False), dtype=np.float64) for one in chunks]
-    return dict(zip(names, codes, strict=True))
+    of_bins = separation(bins_of(values, is_level=False), None, is_class.astype(np.intp), 1)[1]
+    return max(of_bins, 0.5 + 0.5 * float(np.ptp(ends)))
 
 
 def balanced_rows(codes: npt.NDArray[Any], most: int) -> Codes:
@@ -281,20 +270,22 @@ def balanced_rows(codes: npt.NDArray[Any], most: int) -> Codes:
 
 
 def judged_alone(
-    column: pa.ChunkedArray, draft: Column, classes: npt.NDArray[Any], groups: npt.NDArray[Any] | None = None
+    table: pa.Table, draft: Column, classes: npt.NDArray[Any], groups: npt.NDArray[Any] | None = None
 ) -> float:
     """How well one column alone separates the classes, out-of-fold, from 0 to 1: see `separation`."""
-    values, is_level = read_values(column, draft), draft.kind == "category"
+    (values,), is_level = read_values(table, [draft]).values(), draft.kind == "category"
     return separation(bins_of(values, is_level=is_level), None if is_level else values, classes, groups=groups)[0]
 
 
-def read_values(column: pa.ChunkedArray, draft: Column) -> Array:
-    """The cells of a column as numbers: dates in microseconds, levels by their first rows; NaN where one is missing."""
-    if draft.kind == "category":
-        levels = cells.texts(column).dictionary_encode()
-        return np.asarray(levels.indices.to_numpy(zero_copy_only=False), dtype=np.float64)
-    values = cells.floats(cells.read(column, draft).values)
-    return values if draft.kind == "date" else np.where(cells.is_usable(values), values, np.nan)
+def read_values(table: pa.Table, columns: Sequence[Column]) -> dict[str, Array]:
+    """Columns as numbers: dates in microseconds, levels by their first rows; NaN where a cell is missing."""
+    found = dict[str, Array]()
+    for places, block in cells.value_blocks(table, columns):
+        found |= {columns[place].name: block[:, number] for number, place in enumerate(places.tolist())}
+    for name in (column.name for column in columns if column.kind == "category"):
+        levels = cells.texts(table.column(name)).dictionary_encode()
+        found[name] = np.asarray(levels.indices.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return found
 
 
 def bins_of(values: Array, *, is_level: bool) -> npt.NDArray[np.int64]:

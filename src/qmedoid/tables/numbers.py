@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from qmedoid.arrays import Array, Flags
+from qmedoid.arrays import Flags
 from qmedoid.model.contract import COMPOUND, FACTORS, split_spelling
 from qmedoid.tables.cells import DIGIT_SIGNS, Cells, ascii_digits, other_zeros
 from qmedoid.tables.dates import ZONES, Spelt
@@ -130,7 +130,16 @@ def numbers_of_text(array: pa.Array, spelling: str) -> Cells:
         wrong = text.filter(pc.invert(pc.or_(fits, absent))).cast(pa.string())
         return Cells(parsed.to_numpy(zero_copy_only=False), wrong)
     if spelling in COMPOUND:
-        values = _compound(_plain_signs(text), spelling)
+        plain = _plain_signs(text)
+        is_given = pc.match_substring_regex(plain, r"\d")
+        parts = pc.extract_regex(pc.if_else(is_given, plain, pa.scalar(None, plain.type)), _anchored(spelling))
+        values = np.zeros(len(text))
+        for name in (name for name in FACTORS if f"<{name}>" in COMPOUND[spelling]):
+            part = pc.replace_substring(pc.struct_field(parts, name), ",", ".")
+            part = pc.if_else(pc.equal(part, ""), pa.scalar("0", part.type), part).cast(pa.float64())
+            values = values + FACTORS[name] * part.to_numpy(zero_copy_only=False)
+        is_negative = pc.fill_null(pc.starts_with(plain, "-"), False).to_numpy(zero_copy_only=False)
+        values = np.where(is_negative, -values, values)
         is_wrong = pc.and_(pa.array(np.isnan(values)), pc.fill_null(pc.not_equal(text, ""), False))
         return Cells(values, text.filter(is_wrong).cast(pa.string()))
     form, is_scaled, unit, _ = split_spelling(spelling)
@@ -347,12 +356,6 @@ def what_is_in_the_way(text: pa.Array) -> str:
     return f"{_example(odd, pc.match_substring_regex(odd, patterns[what]))!r} is {what}"
 
 
-def may_hold_numbers(text: pa.Array) -> bool:
-    """Whether enough texts have digits for a column of numbers or of dates: one look tells of most that they do not."""
-    rows, different = text.drop_null(), text.unique()
-    return _n_matches(rows, r"\pN") >= MOSTLY * len(rows) or 2 * _n_matches(different, r"\pN") >= len(different)
-
-
 def may_be_thousands(text: pa.Array) -> bool:
     """Whether the points of plain numbers may part thousands, as in ``1.275`` and ``935``.
 
@@ -433,7 +436,10 @@ def _parts(text: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
     ends = pc.binary_join_element_wise(field["close"], pc.replace_substring(last, "-", ""), "")
     braces = pc.binary_join_element_wise(field["open"], field["inner"], ends, "")
     units = pc.binary_join_element_wise(pc.struct_field(around, "left"), pc.struct_field(around, "right"), "|")
-    unit = _same_units(pc.utf8_trim_whitespace(pc.utf8_trim(units, "|")))
+    unit = pc.utf8_trim_whitespace(pc.utf8_trim(units, "|"))
+    for given, plain in _SAME_UNIT:
+        unit = pc.replace_substring_regex(unit, given, plain)
+    unit = pc.if_else(pc.match_substring_regex(unit, _CASELESS), pc.utf8_lower(unit), unit)
     # One sign at most, braces that are closed and in no company, one unit, and no word behind a dash: 12-A is a code.
     is_one = pc.and_(
         pc.is_in(pc.binary_join_element_wise(braces, signs, ""), value_set=pa.array(["", "+", "-", "()"], braces.type)),
@@ -444,13 +450,6 @@ def _parts(text: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
     unit = pc.if_else(is_one, unit, pa.scalar(None, unit.type)).take(encoded.indices)
     body = pc.if_else(unit.is_valid(), body, pa.scalar(None, body.type))
     return body, power, unit, negative.take(encoded.indices)
-
-
-def _same_units(units: pa.Array) -> pa.Array:
-    """Units as one of the texts that mean the same: lbs., lb and LB are ``"lb"``."""
-    for given, plain in _SAME_UNIT:
-        units = pc.replace_substring_regex(units, given, plain)
-    return pc.if_else(pc.match_substring_regex(units, _CASELESS), pc.utf8_lower(units), units)
 
 
 def _magnitudes(units: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -484,20 +483,6 @@ def _anchored(spelling: str) -> str:
 def _matches(text: pa.Array, spelling: str) -> pa.Array:
     """Whether texts are written in one of the spellings of several parts; some of these match a text without digits."""
     return pc.and_(pc.match_substring_regex(text, _anchored(spelling)), pc.match_substring_regex(text, r"\d"))
-
-
-def _compound(text: pa.Array, spelling: str) -> Array:
-    """Texts of several parts, such as hours and minutes, as one number; NaN where a text has none of them."""
-    is_given = pc.match_substring_regex(text, r"\d")
-    parts = pc.extract_regex(pc.if_else(is_given, text, pa.scalar(None, text.type)), _anchored(spelling))
-    total = np.zeros(len(text))
-    for name, factor in FACTORS.items():
-        if f"<{name}>" in COMPOUND[spelling]:
-            part = pc.replace_substring(pc.struct_field(parts, name), ",", ".")
-            part = pc.if_else(pc.equal(part, ""), pa.scalar("0", part.type), part)
-            total = total + factor * part.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    is_negative = pc.fill_null(pc.starts_with(text, "-"), False).to_numpy(zero_copy_only=False)
-    return np.where(is_negative, -total, total)
 
 
 def _n_matches(cells: pa.Array, pattern: str) -> int:

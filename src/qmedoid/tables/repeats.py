@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.near_rows import class_agreement, near_groups
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, first_rows, numbered, ranks
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
-from qmedoid.tables.arrow import number_blocks
 from qmedoid.tables.kinds import names_things
 from qmedoid.tables.roles import quoted
 
@@ -79,30 +78,6 @@ class Repeat(NamedTuple):
         return ": ".join(self.words(python=python))
 
 
-def plain_columns(table: pa.Table, columns: Sequence[Column], places: Codes) -> list[npt.NDArray[Any]]:
-    """Columns as `near_groups` takes them: numbers with fractions as they are, all else as ranks of cells (n, M)."""
-    made: list[npt.NDArray[Any]] = [*places.T]
-    others = {place for place, column in enumerate(columns) if column.kind == "number"}
-    numbers = sorted(others)
-    for block, values in number_blocks(table, [columns[place].name for place in numbers]):
-        of_block = np.array(numbers)[block]
-        others -= {*of_block.tolist()}
-        known = np.where(cells.is_usable(values), values, np.nan)
-        for place in np.flatnonzero(_have_fractions(known)).tolist():
-            made[of_block[place]] = known[:, place]
-    for place in others:
-        values = cells.floats(cells.read(table.column(columns[place].name), columns[place]).values)
-        known = np.where(cells.is_usable(values), values, np.nan)
-        if _have_fractions(known[:, None])[0]:
-            made[place] = known
-    return made
-
-
-def _have_fractions(values: Array) -> Flags:
-    """Which columns hold a number that is not whole; NaN is none."""
-    return np.asarray((np.abs(values - np.trunc(values)) > 0).any(axis=0))
-
-
 def find_repeats(
     table: pa.Table,
     columns: Sequence[Column],
@@ -118,8 +93,11 @@ def find_repeats(
     """
     if len(codes) < 2 * _FEWEST_NAMED or codes.max() == 0:
         return []
-    plain = plain_columns(table, columns, places)
-    found = list[Repeat]()
+    found, plain = list[Repeat](), list[npt.NDArray[Any]]([*places.T])
+    for block, values in cells.value_blocks(table, columns):
+        # Numbers with fractions as they are, all else as ranks.
+        for number in np.flatnonzero((np.abs(values - np.trunc(values)) > 0).any(axis=0)).tolist():
+            plain[block[number]] = values[:, number]
     near = near_groups(plain, codes)
     copies = equal_rows(places) if near is None else near
     first = first_rows(copies)
@@ -157,21 +135,22 @@ def _columns(
         values, is_rising = _values(table.column(name), draft)
         known = rows[values[rows] >= 0]
         groups, classes = values[known], codes[known]
-        agreed, sizes = class_agreement(groups, classes), np.bincount(groups, minlength=1)
+        excess, n_groups, n_pure, n_others = class_agreement(groups, classes)
+        sizes = np.bincount(groups, minlength=1)
         fewest = max(_FEWEST_NAMED if named else _FEWEST, _FEWEST_PER_CLASS * (int(codes.max()) + 1))
-        enough = agreed.n_groups >= fewest and agreed.n_others >= _OTHERS
-        if not enough or sizes[sizes > 1].sum() < _LEAST_ROWS * len(rows) or agreed.excess < _BARS[named, True]:
+        enough = n_groups >= fewest and n_others >= _OTHERS
+        if not enough or sizes[sizes > 1].sum() < _LEAST_ROWS * len(rows) or excess < _BARS[named, True]:
             continue
         pairs = zip(plain[::step], columns[::step], strict=True)
         others = [(one[known], column) for one, column in pairs if column.name != name]
         alike, is_smooth = _resemblance(groups, classes, others), False
-        if is_rising and class_agreement(groups // 2, classes).excess > _SMOOTH * agreed.excess:
+        if is_rising and class_agreement(groups // 2, classes)[0] > _SMOOTH * excess:
             is_smooth = alike < _RESEMBLES or _resemblance(groups // 2, classes, others) > _SMOOTH * alike
-        if not is_smooth and agreed.excess >= _BARS[named, alike >= _RESEMBLES]:
+        if not is_smooth and excess >= _BARS[named, alike >= _RESEMBLES]:
             whole = np.where(values >= 0, values, values.max() + 1 + np.arange(len(values)))
             is_sure = named or alike >= _RESEMBLES
-            rank = (not named, -round(agreed.excess, 2), agreed.n_groups)
-            found.append((rank, Repeat("shared_class", numbered(whole), name, agreed.n_groups, agreed.n_pure, is_sure)))
+            rank = (not named, -round(excess, 2), n_groups)
+            found.append((rank, Repeat("shared_class", numbered(whole), name, n_groups, n_pure, is_sure)))
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 

@@ -101,6 +101,36 @@ def cell_text(value: float | str, kind: Kind) -> str:
     return f"{value:.0f}" if value == np.trunc(value) and abs(value) < 2**53 else repr(float(value))
 
 
+def sentinels_of(table: pa.Table, columns: Sequence[Column], *, is_sample: bool) -> dict[str, Sentinels]:
+    """Values that may stand for missing cells, by the columns that hold them."""
+    import pyarrow.compute as pc
+
+    found = dict[str, Sentinels | None]()
+    values_of = [column for column in columns if column.kind in ("number", "date")]
+    for block, values in cells.value_blocks(table, values_of):
+        may_hold = _may_hold_sentinels(values)
+        for number, column in enumerate(values_of[place] for place in block.tolist()):
+            if may_hold[number] or column.kind == "date":
+                found[column.name] = find_sentinels(values[:, number], column.kind)
+    for column in columns:
+        if column.kind == "category":
+            # Words that say "not measured", and codes among words. Of words that are missing in a column of numbers a
+            # note on how it is read says more.
+            levels, counts = cells.texts(table.column(column.name)).drop_null().value_counts().flatten()
+            numbers = pc.match_substring_regex(levels, r"^-?\d+(\.\d+)?$").to_pylist()
+            are_words = 2 * sum(numbers) < len(levels)
+            odd: list[Sentinel] = [
+                (level, count, None)
+                for level, count, own in zip(levels.to_pylist(), counts.to_pylist(), numbers, strict=True)
+                if (_WORDS.fullmatch(level) and level not in MISSING)
+                or (own and are_words and (level[0] == "-" or set(level) == {"9"}))
+            ]
+            if 0 < len(odd) < len(levels):
+                found[column.name] = Sentinels("category", tuple(odd), pc.sum(counts).as_py())
+    names, rows = [column.name for column in columns], "sampled rows" if is_sample else "rows"
+    return {name: one._replace(rows=rows) for name in names if (one := found.get(name)) is not None}
+
+
 def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
     """Look for sentinels among the cells of a column of numbers or dates as `cells.read` has them.
 
@@ -110,7 +140,7 @@ def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
     known = cells.is_usable(values)
     values = values if known.all() else values[known]
     least, is_epoch = _least_rows(len(values)), kind == "date" and np.isin(values, _EPOCHS).any()
-    if len(values) < FEWEST_ROWS + _FEW_OTHERS or not (is_epoch or may_hold_sentinels(values[:, None])[0]):
+    if len(values) < FEWEST_ROWS + _FEW_OTHERS or not (is_epoch or _may_hold_sentinels(values[:, None])[0]):
         return None
     different, rows = np.unique(values.astype(np.float64), return_counts=True)
     found, counts = list[float](), dict(zip(different.tolist(), rows.tolist(), strict=True))
@@ -131,27 +161,11 @@ def find_sentinels(values: npt.NDArray[Any], kind: Kind) -> Sentinels | None:
     return Sentinels(kind, tuple(left), len(values)) if left else None
 
 
-def find_level_sentinels(levels: Sequence[str], rows: Sequence[int]) -> Sentinels | None:
-    """Look for levels that may mean "not measured": words that say so, and codes among words.
-
-    Of words that are missing in a column of numbers a note on how it is read says more.
-    """
-    is_number = [re.fullmatch(r"-?\d+(\.\d+)?", level) is not None for level in levels]
-    are_words = len(levels) - sum(is_number) > sum(is_number)
-    found: list[Sentinel] = [
-        (level, count, None)
-        for level, count, own in zip(levels, rows, is_number, strict=True)
-        if (_WORDS.fullmatch(level) and level not in MISSING)
-        or (own and are_words and (level[0] == "-" or set(level) == {"9"}))
-    ]
-    return Sentinels("category", tuple(found), sum(rows)) if 0 < len(found) < len(levels) else None
-
-
 def _least_rows(n_rows: Any) -> Any:
     return np.maximum(FEWEST_ROWS, np.ceil(LEAST_SHARE * n_rows)).astype(np.intp)
 
 
-def may_hold_sentinels(values: npt.NDArray[Any]) -> Flags:
+def _may_hold_sentinels(values: npt.NDArray[Any]) -> Flags:
     """Which columns of a block of numbers, shape (n, k), have an end that stands in rows enough, or is a known code."""
     known = cells.is_usable(values)
     least = _least_rows(known.sum(axis=0))
@@ -183,7 +197,10 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
         n_others, gap = of_others.sum(), others[0] - values[0]
         if len(others) < _NEXT:
             is_isolated = bool(nines and gap >= STEPS * (others[-1] - others[0]))
-            is_isolated = is_isolated or (end == 9 and _are_grades(-others[::-1]))
+            # Next to grades: whole numbers from 0 or 1 up to 6 at most, without a hole.
+            grades = -others[::-1]
+            are_grades = len(grades) >= _FEWEST_COUNTED and grades[0] in (0.0, 1.0) and grades[-1] <= _LARGEST_COUNTED
+            is_isolated = is_isolated or bool(end == 9 and are_grades and (np.diff(grades) == 1.0).all())
         else:
             middle = others[np.searchsorted(np.cumsum(of_others), n_others / 2.0)]
             is_far = gap >= STEPS * np.diff(others[:_STEPS]).max() and gap >= REACH * (middle - values[0])
@@ -192,16 +209,6 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
         if is_isolated or (is_negative and (are_codes or is_single)):
             return [end, *(sign * values[1:][family]).tolist()] if is_isolated else [end]
     return []
-
-
-def _are_grades(values: Array) -> bool:
-    """Whether different values in order are whole numbers from 0 or 1 up to 6 at most, without a hole."""
-    return (
-        len(values) >= _FEWEST_COUNTED
-        and values[0] in (0.0, 1.0)
-        and values[-1] <= _LARGEST_COUNTED
-        and bool((np.diff(values) == 1.0).all())
-    )
 
 
 def check_missing(

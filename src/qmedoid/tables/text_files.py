@@ -18,7 +18,7 @@ import pyarrow as pa
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
 from qmedoid.tables.arrow import BATCH_ROWS, SPELT_WORDS, WORDS, CellTypeError, first_line, shortened, without_missing
-from qmedoid.tables.dialect import Dialect, decoded, detect_dialect, maybe_thousands, no_record
+from qmedoid.tables.dialect import Dialect, decoded, detect_dialect, no_record
 
 if TYPE_CHECKING:
     from qmedoid.tables.source import Bytes
@@ -40,6 +40,8 @@ _MARK = b"\xef\xbb\xbf"
 """What a text in UTF-8 may begin with."""
 _SEEN, _MOST_HITS = 1 << 15, 1000
 """Bytes that show which letter of the header is rarest, and how often it is looked at where it occurs."""
+_FEW = 256
+"""Cells that show of most columns what they are not."""
 _MOST_LAST = 100
 """Lines at the end of a text that are looked at for the foot of a report."""
 NOTHING: Mapping[str, Collection[str]] = {}
@@ -465,3 +467,19 @@ def _enlarged(content: bytes | bytearray, size: int) -> bytearray:
     buffer = bytearray(size)
     buffer[: len(content)] = content
     return buffer
+
+
+def maybe_thousands(values: npt.NDArray[Any]) -> bool:
+    """Whether floats may be whole numbers whose thousands were parted by points, as 1.275 and 935; NaN is missing.
+
+    The first values tell of most columns that they are none. The texts say more: see `text_kinds.may_be_thousands`.
+    """
+    return len(values) > 0 and _in_thousands(values[:_FEW]) and _in_thousands(values)
+
+
+def _in_thousands(values: npt.NDArray[Any]) -> bool:
+    sizes = np.abs(values[~np.isnan(values)].astype(np.float64))
+    fractions = sizes[sizes != np.trunc(sizes)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_odd = np.abs(1000 * fractions - np.rint(1000 * fractions)) > 1e-6
+    return not (is_odd.any() or (sizes >= 1000).any() or (fractions < 1).any())

@@ -13,7 +13,6 @@ from qmedoid.model.contract import COMPOUND, Column, Kind, split_spelling
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL, shortened, without_missing, words_among
 from qmedoid.tables.dates import ZONED, find_dates, look_like_dates, other_dates
-from qmedoid.tables.dialect import maybe_thousands
 from qmedoid.tables.kinds import DateOrder, are_times_of_day, kind_of_type
 from qmedoid.tables.numbers import (
     DOUBTFUL,
@@ -23,7 +22,6 @@ from qmedoid.tables.numbers import (
     find_spelling,
     look_like_numbers,
     may_be_thousands,
-    may_hold_numbers,
     names_durations,
     needs_unit,
     respelt,
@@ -31,7 +29,7 @@ from qmedoid.tables.numbers import (
     what_is_in_the_way,
     zero_padded,
 )
-from qmedoid.tables.text_files import NOTHING
+from qmedoid.tables.text_files import NOTHING, maybe_thousands
 
 _COMMA_OR_WHOLE = r"^\s*[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?\s*$"
 _WITH_POINT = r"^\s*[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -88,10 +86,20 @@ def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOr
         such = f"cells such as {padded[0].as_py()!r} begin with zeros"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts")
     if is_number and not len(plain.wrong):
-        return _thousands_or_fractions(name, text, decimal) or TextRead(
-            "number", "", plain, _doubt(name, text, decimal)
-        )
-    if not may_hold_numbers(text):
+        if (settled := _thousands_or_fractions(name, text, decimal)) is not None:
+            return settled
+        note, example = None, None if decimal == "." else example_of_thousands(text)
+        if example is not None:
+            note = (
+                f"column {name!r} is read as numbers with a decimal point: {example!r} is {float(example):g}, not "
+                f"{example.replace('.', '')}; every cell has three digits after its point, which may separate "
+                "thousands: --decimal , reads them that way, --decimal . says that it is a decimal point (decimal=',' "
+                "or '.' in Python)"
+            )
+        return TextRead("number", "", plain, note)
+    # One look tells of most columns that too few cells have digits.
+    of_rows, of_levels = (pc.match_substring_regex(one, r"\pN") for one in (text.drop_null(), text.unique()))
+    if pc.sum(of_rows).as_py() < MOSTLY * given and 2 * (pc.sum(of_levels).as_py() or 0) < len(of_levels):
         return TextRead("category")
     spelt = _spelt_numbers(name, text, given, decimal)
     if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
@@ -118,18 +126,6 @@ def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOr
 
 def _as_texts(name: str, what: str, problem: str) -> str:
     return f"column {name!r} is taken as texts, not as {what}: {problem}"
-
-
-def _doubt(name: str, text: pa.Array, decimal: str | None) -> str | None:
-    """What is said of numbers whose points may all part thousands, where nothing shows that they do not."""
-    example = None if decimal == "." else example_of_thousands(text)
-    if example is None:
-        return None
-    return (
-        f"column {name!r} is read as numbers with a decimal point: {example!r} is {float(example):g}, not "
-        f"{example.replace('.', '')}; every cell has three digits after its point, which may separate thousands: "
-        "--decimal , reads them that way, --decimal . says that it is a decimal point (decimal=',' or '.' in Python)"
-    )
 
 
 def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
@@ -326,7 +322,14 @@ def infer_types(
                 # Whole numbers with more digits than a float has, unless they are written as 1e20.
                 column = text if pc.all(pc.match_substring_regex(text, r"^\s*[+-]?\d+\s*$")).as_py() else column
         columns.append(column)
-    shown = "," if decimal == "," else "." if any(map(_show_points, columns, texts.columns)) else None
+    shown = "," if decimal == "," else None
+    for column, text in zip(columns, texts.columns, strict=True) if shown is None else ():
+        # Do cells that are read with a decimal point show that they are no whole numbers with points between thousands?
+        values = column.to_numpy() if pa.types.is_floating(column.type) else np.zeros(0)
+        fractions = values[np.isfinite(values) & (values != np.trunc(values))]
+        if len(fractions) and (not maybe_thousands(fractions) or shows_points(text.combine_chunks())):
+            shown = "."
+            break
     return pa.Table.from_arrays(columns, names=texts.column_names, metadata={DECIMAL: shown} if shown else None)
 
 
@@ -382,12 +385,3 @@ def _read_as(text: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> pa.Chunk
         return text.cast(kind)
     except pa.ArrowInvalid:
         return None
-
-
-def _show_points(column: pa.ChunkedArray, text: pa.ChunkedArray) -> bool:
-    """Whether cells that are read with a decimal point cannot be whole numbers with points between thousands."""
-    if not pa.types.is_floating(column.type):
-        return False
-    values = column.to_numpy()
-    fractions = values[np.isfinite(values) & (values != np.trunc(values))]
-    return bool(len(fractions)) and (not maybe_thousands(fractions) or shows_points(text.combine_chunks()))
