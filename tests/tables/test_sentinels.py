@@ -221,7 +221,7 @@ def test_fit_warns_as_the_command_line_notes() -> None:
     X["c"] = np.where(np.arange(300) % 9 == 0, "unknown", rng.choice(["x", "y", "z"], 300))
     quick = {"method": EvidenceClassifier(n_medoids=4, n_neighbors=0), "refine": "never", "random_state": 0}
     said = [one["message"] for one in check_table(X)["findings"] if one["code"] == "sentinel"]
-    with pytest.warns(QMedoidWarning, match=r"^'a' is -999 in 30 of 300 rows.*; 'c' is unknown in 34 of 300 rows") as warned:
+    with pytest.warns(QMedoidWarning, match=r"^'a' is -999 in 30 of 300 rows.*; 'c' is unknown in 34 of") as warned:
         fitted = MedoidClassifier(**quick).fit(X, rng.permutation(np.arange(300) % 2))
     assert [note for note in fitted.notes_ if "may mean" in note] == said
     assert len(warned) == 1
