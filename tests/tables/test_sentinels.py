@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, check_table
 from qmedoid.exceptions import QMedoidWarning
@@ -114,6 +115,16 @@ def test_a_step_that_is_small_beside_the_column_raises_no_alarm() -> None:
     assert values_of(np.r_[rest, np.zeros(40)]) == []
 
 
+def test_few_zeros_below_small_numbers_raise_no_alarm() -> None:
+    rest = np.linspace(2.0, 20.0, 500)
+    assert values_of(np.r_[rest, np.zeros(12)]) == []
+    assert values_of(np.r_[rest, np.zeros(60)]) == [0.0]
+    assert values_of(np.r_[rest + 10.0, np.zeros(12)]) == [0.0]
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    said = check_table(X.assign(y=y), "y")["findings"]
+    assert not [one for one in said if "not measured" in one["message"]]  # 13 have no concave points
+
+
 def test_wide_tables_are_looked_at_as_others() -> None:
     rng = np.random.default_rng(0)
     columns = {f"c{place}": np.round(rng.normal(100, 10, 300)) for place in range(40)}
@@ -210,7 +221,7 @@ def test_fit_warns_as_the_command_line_notes() -> None:
     X["c"] = np.where(np.arange(300) % 9 == 0, "unknown", rng.choice(["x", "y", "z"], 300))
     quick = {"method": EvidenceClassifier(n_medoids=4, n_neighbors=0), "refine": "never", "random_state": 0}
     said = [one["message"] for one in check_table(X)["findings"] if one["code"] == "sentinel"]
-    with pytest.warns(QMedoidWarning, match=r"^'a' is -999 in 30 of 300 rows.*; 'c' is unknown in") as warned:
+    with pytest.warns(QMedoidWarning, match=r"^'a' is -999 in 30 of 300 rows.*; 'c' is unknown in 34 of") as warned:
         fitted = MedoidClassifier(**quick).fit(X, rng.permutation(np.arange(300) % 2))
     assert [note for note in fitted.notes_ if "may mean" in note] == said
     assert len(warned) == 1

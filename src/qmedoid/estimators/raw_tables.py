@@ -325,7 +325,8 @@ def _fit_columns(
     left_out = {name: left_out_note(name, why) for name, why in kinds.left_out.items()}
     read = [*kinds.notes.values(), *(one.message(name) for name, one in kinds.sentinels.items())]
     notes += [*read, *left_out.values()]
-    _warn_of_columns(data, [one for one in read if not one.endswith(", read as missing")])  # as the user said
+    # That cells hold a value that the user named as missing surprises nobody.
+    _warn_of_columns(data, [note for note in read if not note.endswith(", read as missing")])
     _warn_of_columns(data, [left_out[name] for name in left_out if roles.get(name) != "ignore"])
     found = [data.groups, *(one.groups for one in data.repeats if one.kind != "runs" and one.is_sure)]
     groups = next((one for one in found if one is not None), None)

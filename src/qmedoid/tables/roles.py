@@ -23,6 +23,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 FEWEST_ROWS, LEAST_SHARE = 5, 0.005
 STEPS, REACH, SPIKE = 3.0, 0.1, 3.0
+_SELDOM, _SELDOM_REACH = 0.05, 0.25
+"""Of a value in fewer rows than this share it must lie farther away: a few true zeros lie below small numbers."""
 _NEXT, _STEPS = 10, 20
 """Different values next to the one in question whose rows and whose steps are looked at; `_NEXT` must be there."""
 _FEW_OTHERS, _MOST = 20, 3
@@ -203,7 +205,9 @@ def _of_an_end(different: Array, rows: npt.NDArray[np.intp], least: int, kind: K
             is_isolated = is_isolated or bool(end == 9 and are_grades and (np.diff(grades) == 1.0).all())
         else:
             middle = others[np.searchsorted(np.cumsum(of_others), n_others / 2.0)]
-            is_far = gap >= STEPS * np.diff(others[:_STEPS]).max() and gap >= REACH * (middle - values[0])
+            is_known = nines or end in sure or counts[0] >= _SELDOM * counts.sum()
+            reach = REACH if is_known else _SELDOM_REACH
+            is_far = gap >= STEPS * np.diff(others[:_STEPS]).max() and gap >= reach * (middle - values[0])
             is_many = counts[0] < n_others and counts[0] >= SPIKE * of_others[:_NEXT].mean()
             is_isolated = bool(is_far and (nines or is_many or end in sure))
         if is_isolated or (is_negative and (are_codes or is_single)):
