@@ -1,7 +1,7 @@
 """Odd tables through every door: `check`, `fit`, `score` and the estimator.
 
 Run as ``python benchmarks/odd_tables.py [--only TEXT]``; it writes ``benchmarks/results/odd_tables.csv``. A table of
-``tests/odd_tables`` is *read* where a door makes of it what a plain table of the same meaning gives (the same cells, or
+``benchmarks/odd`` is *read* where a door makes of it what a plain table of the same meaning gives (the same cells, or
 the same model and scores), *said* where a sentence names the trouble, and *silent* where neither is so. Doors that a
 table has nothing to do with are empty.
 """
@@ -12,12 +12,11 @@ import tempfile
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(PROJECT), str(PROJECT / "tests"), str(PROJECT / "tests" / "odd_tables")]
-from odd_all import ODD  # noqa: E402
-from odd_doors import SILENT, fit_plain, score_odd, through  # noqa: E402
-from odd_scored import scored  # noqa: E402
-
+sys.path[:0] = [str(PROJECT), str(PROJECT / "tests")]
 from benchmarks._timing import RESULTS, write_table  # noqa: E402
+from benchmarks.odd.all import ODD  # noqa: E402
+from benchmarks.odd.doors import SILENT, fit_plain, score_odd, through  # noqa: E402
+from benchmarks.odd.scored import scored  # noqa: E402
 
 OUT = RESULTS / "odd_tables.csv"
 

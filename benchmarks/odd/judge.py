@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from odd_base import Columns, Odd
 
+from benchmarks.odd.base import Columns, Odd
 from qmedoid import check_table
 from qmedoid.exceptions import QMedoidError
 from qmedoid.tables import cells

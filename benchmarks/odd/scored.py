@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from odd_base import Columns, base, is_yes, lines_of, plain_file
+from benchmarks.odd.base import Columns, base, is_yes, lines_of, plain_file
 
 NAMES = ("x", "place", "flag", "day", "y")
 

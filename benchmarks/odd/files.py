@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
-from odd_base import N_ROWS, Columns, Odd, base, lines_of, plain_file, with_cells
+
+from benchmarks.odd.base import N_ROWS, Columns, Odd, base, lines_of, plain_file, with_cells
 
 _NAMES = ("Bern", "Oslo", "Rome"), ("Zürich", "Malmö", "Åbo")
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from odd_base import N_ROWS, Odd, base, column, draws, is_yes, only_said, plain_file, with_cells
+
+from benchmarks.odd.base import N_ROWS, Odd, base, column, draws, is_yes, only_said, plain_file, with_cells
 
 _FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")
 _ARABIC = str.maketrans("0123456789.", "٠١٢٣٤٥٦٧٨٩٫")

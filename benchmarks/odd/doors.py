@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from odd_base import Odd, plain_file
-from odd_judge import Seen, is_read, is_said, look, verdict, write
-from odd_scored import Scored, plain
 
+from benchmarks.odd.base import Odd, plain_file
+from benchmarks.odd.judge import Seen, is_read, is_said, look, verdict, write
+from benchmarks.odd.scored import Scored, plain
 from few_trees import few_trees
 from qmedoid import MedoidClassifier
 from qmedoid.cli import main
@@ -49,6 +49,7 @@ class Doors(NamedTuple):
 
     @property
     def is_right(self) -> bool:
+        """Whether no door is silent."""
         return SILENT not in self
 
 

@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from odd_base import N_ROWS, Odd, base, is_yes
+
+from benchmarks.odd.base import N_ROWS, Odd, base, is_yes
 
 
 def frames() -> Iterator[Odd]:
-    """pandas data frames."""
+    """Pandas data frames."""
     pd = pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
     columns = base()
     x, place, truth = columns["x"], columns["place"], is_yes()

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from odd_base import N_ROWS, Odd, base, draws, is_yes, plain_file, with_cells
+
+from benchmarks.odd.base import N_ROWS, Odd, base, draws, is_yes, plain_file, with_cells
 
 
 def _target(name: str, classes: list, says: str = "", seen: list | None = None, both: bool = False) -> Odd:

@@ -1,9 +1,9 @@
 """Odd tables are read as they are meant, or a sentence names the trouble: never another table in silence."""
 
 import pytest
-from odd_all import ODD, SCORED
-from odd_doors import SILENT, fit_plain, score_odd, through
-from odd_judge import look, verdict
+from benchmarks.odd.all import ODD, SCORED
+from benchmarks.odd.doors import SILENT, fit_plain, score_odd, through
+from benchmarks.odd.judge import look, verdict
 
 
 @pytest.mark.parametrize("name", ODD)

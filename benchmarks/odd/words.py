@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import numpy as np
-from odd_base import N_ROWS, Odd, base, column, draws, is_yes, only_said, plain_file, with_cells
+
+from benchmarks.odd.base import N_ROWS, Odd, base, column, draws, is_yes, only_said, plain_file, with_cells
 
 _MONTHS = "January February March April May June July August September October November December"
 _GERMAN = "Januar Februar März April Mai Juni Juli August September Oktober November Dezember"
