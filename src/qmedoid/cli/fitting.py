@@ -74,8 +74,10 @@ def dataset_settings(options: TableOptions, names: Sequence[str]) -> DatasetSett
 
 def _missing_values(options: TableOptions, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     """Values that are read as missing, by column; a name may hold an equals sign itself."""
+    if not options.missing:
+        return {}
     found: dict[str, list[str]] = {}
-    for text in options.missing or ():
+    for text in options.missing:
         places = [place for place, sign in enumerate(text) if sign == "="]
         if not places:
             raise ParameterError(f"--missing takes a column and a value, such as Cholesterol=0. Got {text!r} instead.")

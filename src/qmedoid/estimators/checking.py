@@ -133,7 +133,7 @@ def _quick_fits(
     some = balanced_rows(target.codes, n_rows)
     part = table.take(pa.array(rows[some])).drop_columns([name])
     data = replace(Dataset.of(part, target.take(some), settings, kinds=settings.infer(table)), is_part=False)
-    shared = (one.groups for one in data.repeats if one.kind != "runs" and one.is_sure)
+    shared = (one.groups for one in data.repeats if one.is_sure)
     halves = split_rows(data.target.codes, 0.5, order=None, seed=0, groups=next(shared, data.together()))
     others = [one for one in best if one not in suspects]
     return {

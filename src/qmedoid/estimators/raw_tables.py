@@ -138,8 +138,7 @@ def dataset_of(estimator: Any, X: Any, y: Any, groups: Any = None, sample_weight
     target = Target(name, classes, codes)
     data = Dataset.of(table, target, settings, groups=together, weights=weights, rows=rows, n_source=n_rows)
     for one in data.repeats:
-        message = one.message(python=True)
-        warn(f"{message[0].upper()}{message[1:]}.")
+        _note([], one.message(python=True))
     return data
 
 
@@ -328,8 +327,7 @@ def _fit_columns(
     # That cells hold a value that the user named as missing surprises nobody.
     _warn_of_columns(data, [note for note in read if not note.endswith(", read as missing")])
     _warn_of_columns(data, [left_out[name] for name in left_out if roles.get(name) != "ignore"])
-    found = [data.groups, *(one.groups for one in data.repeats if one.kind != "runs" and one.is_sure)]
-    groups = next((one for one in found if one is not None), None)
+    groups = next((one.groups for one in data.repeats if one.is_sure), data.groups)
     labels = target.classes.tolist()
     leaks = find_leaks(data.table, kinds.columns, target.codes, labels, groups=groups, is_quick=True)
     kept = {name for name, role in roles.items() if role == "keep"}

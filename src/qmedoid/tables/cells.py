@@ -334,7 +334,8 @@ def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[
 def value_blocks(table: pa.Table, columns: Sequence[Column]) -> Iterator[tuple[Codes, Array]]:
     """Numbers, truth values and dates of columns that are no categories: some of their places, and cells (n, k).
 
-    Missing cells are NaN, and so are infinite ones, and those beyond all that is measured.
+    Missing cells are NaN, and so are infinite ones, and those beyond all that is measured; those that hold one of the
+    `missing_values` of their column are null already.
     """
     left = {place for place, column in enumerate(columns) if column.kind != "category"}
     numbers = np.array([place for place, column in enumerate(columns) if column.kind == "number"], dtype=np.intp)

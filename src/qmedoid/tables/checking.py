@@ -201,7 +201,7 @@ class _Check:
                 option = f"--group-column {quoted(named[0])}"
                 message = message.replace(option, f"{option} (in Python groups=X[{named[0]!r}])")
             self.add(one.kind, message, *named, is_problem=one.kind != "near_rows")
-        sure = [one.groups for one in found if one.kind != "runs" and one.is_sure and not is_part]
+        sure = [one.groups for one in found if one.is_sure and not is_part]
         return sure[0].astype(np.int32) if sure else None
 
     def reading(self, shown: CheckedColumnDict, sentinels: Sentinels | None) -> None:

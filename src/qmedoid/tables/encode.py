@@ -184,19 +184,13 @@ def training_summary(
     table: pa.Table, contract: Contract, encodings: tuple[Encoding, ...], curve: HeldOutCurve | None = None
 ) -> TrainingSummary:
     """Missing cells of every column of a training table, with the curve of its held-out rows."""
-    missing = np.full(len(encodings), -1, dtype=np.intp)
-    numbers = plain_numbers(contract, encodings)
-    for block, values in number_blocks(table, [contract.columns[place].name for place in numbers]):
-        missing[numbers[block]] = len(values) - cells.is_usable(values).sum(axis=0)
-    for place in np.flatnonzero(missing < 0).tolist():
-        column = contract.columns[place]
-        given, encoding = table.column(column.name), encodings[place]
+    missing = np.zeros(len(encodings), dtype=np.intp)
+    for block, values in cells.value_blocks(table, contract.columns):
+        missing[block] = np.isnan(values).sum(axis=0)
+    for place, (column, encoding) in enumerate(zip(contract.columns, encodings, strict=True)):
         if isinstance(encoding, Levels):
-            codes, _ = cells.level_codes(given, encoding.levels, column)
+            codes, _ = cells.level_codes(table.column(column.name), encoding.levels, column)
             missing[place] = (codes == len(encoding.levels)).sum()
-            continue
-        values = cells.read(given, column).values
-        missing[place] = (np.isnat(values) if isinstance(encoding, Dates) else ~cells.is_usable(values)).sum()
     return TrainingSummary(table.num_rows, missing, curve)
 
 

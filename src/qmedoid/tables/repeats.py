@@ -48,7 +48,7 @@ class Repeat(NamedTuple):
     column: str | None = None
     n_values: int = 0
     n_pure: int = 0
-    is_sure: bool = True  # a column that nothing but the class speaks of may as well give the class away
+    is_sure: bool = True  # not of runs, and not of a column that may as well give the class away
 
     def words(self, *, python: bool = False) -> tuple[str, str]:
         """What was found, and what to do about it."""
@@ -231,7 +231,7 @@ def _runs(
     ends = (codes[rows[1:]] != codes[rows[:-1]]) | (lengths > (near[kept].mean() + far[kept].mean()) / 2.0)
     of_copy = np.empty(len(rows), dtype=np.intp)
     of_copy[copies[rows]] = np.append(0, np.cumsum(ends))
-    return Repeat("runs", numbered(of_copy[copies]))
+    return Repeat("runs", numbered(of_copy[copies]), is_sure=False)
 
 
 def _scaled(column: npt.NDArray[Any]) -> Array:
