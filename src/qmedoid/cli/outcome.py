@@ -267,8 +267,8 @@ def print_figures(columns: Mapping[str, Cells], positive: Any = None, rows_to_co
     show(grid(("", *columns), rows, left=left))
     about = "95 % intervals are of the model: what it would show on very many rows."
     if positive is not None:
-        n_rows = "as many" if rows_to_come is None else f"{rows_to_come:,}"
-        about = f"19 of 20 new tables with {n_rows} rows will show figures between these bounds."
+        size = "as many" if rows_to_come is None else f"{rows_to_come:,}"
+        about = f"19 of 20 new tables with {size} rows will show figures between these bounds."
         if any("(" in cells.get(key, "") for cells in columns.values() for key in ("roc_auc", "pr_auc")):
             about += " Those of ROC-AUC and PR-AUC are 95 % confidence intervals."
     show(about)
