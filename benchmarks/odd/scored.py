@@ -86,6 +86,10 @@ def scored() -> Iterator[Scored]:
     far = "'x' lies outside of its training range.*in 100 % of the rows"
     yield other("a hundred times as much", far, is_same=False, x=[round(100 * one, 1) for one in x])
     yield other("pounds for kilograms", far, is_same=False, x=[round(2.2046 * one, 1) for one in x])
+    yield other("hexadecimal numbers instead", "'x'", is_same=False, x=[f"0x{int(one):X}" for one in x])
+    yield other(
+        "errors of spreadsheets", "'x'", is_same=False, x=["#REF!" if i % 5 == 0 else one for i, one in enumerate(x)]
+    )
     yield other("missing numbers", "'x'", is_same=False, x=["" if i % 5 == 0 else one for i, one in enumerate(x)])
     yield other("no number at all", "'x'", is_same=False, x=[""] * len(x))
     yield other("infinite numbers", "'x'", is_same=False, x=["inf", *x[1:]])

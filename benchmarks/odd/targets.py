@@ -140,4 +140,4 @@ def people() -> Iterator[Odd]:
     runs = np.repeat(rng.integers(0, 2, 60), 5)
     slow, noise = (np.round(one, 3).tolist() for one in (np.cumsum(rng.normal(size=300)), rng.normal(size=300)))
     table = {"level": slow, "x": noise, "y": np.array(["no", "yes"])[runs].tolist()}
-    yield Odd("a sorted file with runs of a class", plain_file(table), None, "neighboring rows.*group-column")
+    yield Odd("a sorted file with runs of a class", plain_file(table), None, "neighboring rows of the table resemble")

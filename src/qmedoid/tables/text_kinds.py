@@ -117,7 +117,7 @@ def read_text(name: str, text: pa.Array, decimal: str | None, date_order: DateOr
         if problem := what_is_in_the_way(text):
             return found._replace(note=_as_texts(name, "numbers", problem))
         n_numbers = given - len(plain.wrong)
-        if given > n_numbers >= given / 2:
+        if given > n_numbers >= given / 2 and _code_among_numbers(text, plain.wrong) is None:
             such = f"others, such as {shortened(plain.wrong[0].as_py())!r}, are not"
             said = f"column {name!r} is taken as texts: {n_numbers:,} of {given:,} cells are numbers, and {such}"
             return found._replace(note=said)
