@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import qmedoid
 from qmedoid import (
     DeltaFeatures,
     EvidenceClassifier,
@@ -43,6 +44,17 @@ def fitted(X, y=Y, **settings):
         model = quick(**settings).fit(X, y)
     assert all(issubclass(one.category, QMedoidWarning) for one in caught)
     return model, [str(one.message) for one in caught]
+
+
+def test_levels_that_differ_by_case_or_blanks_are_named_by_a_fit_as_by_check():
+    town = np.array(["Yes", "yes", "no", "not  known", "not known"])[np.arange(N) % 5]
+    model, said = fitted(FRAME.assign(town=town))
+    sentence = "levels differ by case or blanks only: 'Yes' and 'yes', 'not  known' and 'not known'"
+    assert sum(sentence in one for one in said) == 1
+    found = qmedoid.check_table(FRAME.assign(town=town))["findings"]
+    assert [one["message"] for one in found if one["code"] == "spellings"] == [
+        one for one in model.notes_ if sentence in one
+    ]
 
 
 # --- infinite cells ---------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.dataset import Dataset, DatasetSettings, check_roles
 from qmedoid.tables.difference import Issues, compare_columns
 from qmedoid.tables.encode import encode_batch, remember_rows, training_summary
-from qmedoid.tables.kinds import IDENTIFIERS
+from qmedoid.tables.kinds import IDENTIFIERS, alike_levels
 from qmedoid.tables.leaks import find_leaks
 from qmedoid.tables.roles import check_missing
 from qmedoid.tables.targets import Target, choose_positive, seldom_note, target_notes
@@ -323,6 +323,8 @@ def _fit_columns(
     kinds, rows, roles = data.own_kinds, weighted.rows, data.settings.all_roles
     left_out = {name: left_out_note(name, why) for name, why in kinds.left_out.items()}
     read = [*kinds.notes.values(), *(one.message(name) for name, one in kinds.sentinels.items())]
+    levels = [column.name for column in kinds.columns if column.kind == "category"]
+    read += filter(None, (alike_levels(name, data.table.column(name)) for name in levels))
     notes += [*read, *left_out.values()]
     # That cells hold a value that the user named as missing surprises nobody.
     _warn_of_columns(data, [note for note in read if not note.endswith(", read as missing")])

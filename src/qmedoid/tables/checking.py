@@ -6,7 +6,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from qmedoid.arrays import Flags
 from qmedoid.exceptions import DataError, some_of
@@ -20,7 +19,16 @@ from qmedoid.tables.documents import (
     CheckedTableDict,
     CheckFindingDict,
 )
-from qmedoid.tables.kinds import CONSTANT, EMPTY, FREE_TEXT, IDENTIFIERS, Inferred, are_times_of_day, infer_columns
+from qmedoid.tables.kinds import (
+    CONSTANT,
+    EMPTY,
+    FREE_TEXT,
+    IDENTIFIERS,
+    Inferred,
+    alike_levels,
+    are_times_of_day,
+    infer_columns,
+)
 from qmedoid.tables.leaks import FEW, LEAKS, STRONG, figure_name, find_leaks, judged_alone
 from qmedoid.tables.repeats import find_repeats
 from qmedoid.tables.roles import Role, Sentinels, quoted
@@ -224,16 +232,8 @@ class _Check:
         name, n_missing = shown["name"], shown["missing"]
         if n > n_missing >= _MOSTLY_MISSING * n:
             self.add("mostly_missing", f"column {name!r}: {n_missing:,} of {n:,} cells are missing", name)
-        if shown["kind"] == "category" and different.type in cells.TEXT_TYPES:
-            levels = pc.utf8_trim_whitespace(cells.as_text(different).cast(pa.string())).unique().drop_null()
-            keys = pc.replace_substring_regex(pc.utf8_lower(levels), r"\s+", " ")
-            groups: dict[str, list[str]] = {}
-            for key, level in zip(keys.to_pylist(), levels.to_pylist(), strict=True):
-                groups.setdefault(key, []).append(level)
-            alike = [" and ".join(map(repr, group[:4])) for group in groups.values() if len(group) > 1]
-            if alike:
-                such = f"levels differ by case or blanks only: {some_of(alike, 3)}"
-                self.add("spellings", f"column {name!r}: {such}; they are different levels in a fit", name)
+        if shown["kind"] == "category" and (alike := alike_levels(name, different)) is not None:
+            self.add("spellings", alike, name)
         if shown["used"] and shown["kind"] == "date" and not is_clock:
             message = (
                 f"column {name!r} is about time: if the model will score later rows, test it on the latest ones "

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import DataError, some_of
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL, ENOUGH_ROWS, number_blocks, shortened, words_among
@@ -412,6 +412,23 @@ def _category_column(
         )
         note = "; ".join(one for one in (note, f"column {name!r}: {said}") if one)
     return Column(name, "category", bool(text.null_count)), note
+
+
+def alike_levels(name: str, different: pa.Array | pa.ChunkedArray) -> str | None:
+    """What is said of levels, texts, that differ by case or blanks only; None where no two do."""
+    import pyarrow.compute as pc
+
+    if different.type not in cells.TEXT_TYPES:
+        return None
+    levels = pc.utf8_trim_whitespace(different.unique().cast(pa.string())).unique().drop_null()
+    keys, groups = pc.replace_substring_regex(pc.utf8_lower(levels), r"\s+", " "), dict[str, list[str]]()
+    if len(keys.unique()) == len(keys):
+        return None
+    for key, level in zip(keys.to_pylist(), levels.to_pylist(), strict=True):
+        groups.setdefault(key, []).append(level)
+    alike = [" and ".join(map(repr, group[:4])) for group in groups.values() if len(group) > 1]
+    such = f"levels differ by case or blanks only: {some_of(alike, 3)}"
+    return f"column {name!r}: {such}; they are different levels in a fit"
 
 
 def _if_nearly(n_different: int, n_given: int, what: str, *, is_free: bool = False) -> list[str]:
