@@ -53,6 +53,7 @@ def test_duration_or_length_in_a_spelling_is_read_back(sizes, spelling, is_negat
     np.testing.assert_allclose(read.values, numbers, rtol=1e-8, atol=1e-8)
 
 
+@settings(max_examples=25)
 @given(
     st.lists(st.integers(10, 10**6), min_size=3, max_size=30, unique=True),
     st.sampled_from([unit for unit in UNITS if unit not in "%€$"]),
@@ -69,6 +70,7 @@ def test_column_of_one_unit_is_numbers_whatever_the_order_of_its_rows(counts, un
     assert only(texts)[0] == column
 
 
+@settings(max_examples=30)
 @given(st.lists(SIZES, min_size=1, max_size=20), st.sampled_from(["٠", "۰", "०", "০", "๐", "０"]), st.booleans())
 def test_digits_of_every_script_are_those_of_ascii(sizes, zero, has_signs):
     texts = [f"{one:,.2f}" for one in sizes]
